@@ -1,0 +1,1 @@
+"""The core of deskbridge: actions, policy, scheduler, store, seat and the app adapters."""

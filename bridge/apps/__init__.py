@@ -1,0 +1,1 @@
+"""App adapters: each teaches the bridge one app."""

@@ -1,0 +1,197 @@
+"""Eyes and hands of a flow: each call is one command of the backend, checked, timed and logged.
+
+`Eyes` only reads and is what the probe, verifiers and watchers get. `Hands` adds input; before
+each command it asks its `Permit`, so a worker that lost its lease, or whose action was
+cancelled, presses nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
+
+import trio
+from PIL import Image
+
+from bridge.errors import BridgeError
+from bridge.model import Step
+from ui_backends.base import (
+    Backend,
+    CommandFailed,
+    DisplayDead,
+    FocusLost,
+    OutOfBounds,
+    PasteNotRead,
+    Ping,
+    Reader,
+    Region,
+    StepTimeout,
+    UiError,
+    Window,
+    WindowId,
+    WindowNotFound,
+)
+
+T = TypeVar("T")
+
+_QUIET = frozenset({"windows", "window", "active_window", "ping"})
+"""Native reads that are repeated while waiting; only their failures are worth a step."""
+
+_CODES: Sequence[tuple[type[UiError], str]] = (
+    (StepTimeout, "STEP_TIMEOUT"),
+    (WindowNotFound, "WINDOW_NOT_FOUND"),
+    (FocusLost, "FOCUS_LOST"),
+    (DisplayDead, "DISPLAY_DEAD"),
+    (OutOfBounds, "UI_ERROR"),
+    (PasteNotRead, "UI_ERROR"),
+    (CommandFailed, "UI_ERROR"),
+    (UiError, "UI_ERROR"),
+)
+
+
+def ui_error(error: UiError) -> BridgeError:
+    """The bridge's error for a backend's: the only place where one becomes the other."""
+    code = next(code for kind, code in _CODES if isinstance(error, kind))
+    return BridgeError(code, str(error) or type(error).__name__)
+
+
+class Eyes:
+    """Reads the screen; UiError becomes BridgeError."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def _call(self, name: str, detail: str, command: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await command()
+        except UiError as error:
+            raise ui_error(error) from error
+
+    async def windows(self) -> list[Window]:
+        """All top-level windows."""
+        return await self._call("windows", "", self._reader.windows)
+
+    async def window(self, window: WindowId) -> Window:
+        """One window, read fresh; WINDOW_NOT_FOUND when it is gone."""
+        return await self._call("window", "", lambda: self._reader.window(window))
+
+    async def active_window(self) -> WindowId | None:
+        """The top-level window that has the focus."""
+        return await self._call("active_window", "", self._reader.active_window)
+
+    async def capture(
+        self, window: WindowId | None = None, region: Region | None = None
+    ) -> Image.Image:
+        """A fresh picture."""
+        return await self._call("capture", "", lambda: self._reader.capture(window, region))
+
+    async def ping(self, window: WindowId, timeout: float = 1.0) -> Ping:
+        """Ask the app's event loop for a sign of life."""
+        return await self._call("ping", "", lambda: self._reader.ping(window, timeout))
+
+    async def until(
+        self, what: str, look: Callable[[], Awaitable[T | None]], *, timeout: float = 5.0
+    ) -> T:
+        """Look again and again until `look` returns something that is not None.
+
+        Waits 10, 20, 40, … at most 100 ms between looks; UI_ERROR after `timeout` seconds,
+        saying that `what` was not seen. A look costs a read of the screen, so the pause bounds
+        the load, it does not guess a duration.
+        """
+        pause = 0.01
+        with trio.move_on_after(timeout):
+            while True:
+                found = await look()
+                if found is not None:
+                    return found
+                await trio.sleep(pause)
+                pause = min(0.1, pause * 2)
+        raise BridgeError("UI_ERROR", f"{what} was not seen within {timeout:g} s")
+
+
+class Permit(Protocol):
+    """Says before each command whether this flow may still press anything."""
+
+    def check(self) -> None:
+        """Raise BridgeError or LostFence when it may not."""
+        ...
+
+
+class Hands(Eyes):
+    """Eyes that may also press. Every command is a step, except a quiet read that went well."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        permit: Permit,
+        on_step: Callable[[Step], None],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        super().__init__(backend)
+        self._backend = backend
+        self._permit = permit
+        self._on_step = on_step
+        self._wall_ms = wall_ms
+
+    async def _call(self, name: str, detail: str, command: Callable[[], Awaitable[T]]) -> T:
+        self._permit.check()
+        at, begun, ok = self._wall_ms(), trio.current_time(), False
+        try:
+            value = await super()._call(name, detail, command)
+            ok = True
+            return value
+        finally:
+            if not (ok and name in _QUIET):
+                ms = round((trio.current_time() - begun) * 1000, 3)
+                self._on_step(Step(name, at, ms, ok, detail))
+
+    async def click(
+        self, x: int, y: int, window: WindowId | None = None, *, button: int = 1, count: int = 1
+    ) -> None:
+        """Move and click in one command."""
+        await self._call(
+            "click",
+            f"{x},{y}",
+            lambda: self._backend.click(x, y, window, button=button, count=count),
+        )
+
+    async def scroll(self, x: int, y: int, clicks: int, window: WindowId | None = None) -> None:
+        """Turn the wheel."""
+        await self._call(
+            "scroll", f"{clicks}", lambda: self._backend.scroll(x, y, clicks, window)
+        )
+
+    async def drag(
+        self, start: tuple[int, int], end: tuple[int, int], window: WindowId | None = None
+    ) -> None:
+        """Drag with button 1."""
+        await self._call("drag", "", lambda: self._backend.drag(start, end, window))
+
+    async def chord(self, *keys: str, window: WindowId | None = None) -> None:
+        """Press keys together; with `window`, only while it has the focus."""
+        await self._call(
+            "chord", "+".join(keys), lambda: self._backend.chord(*keys, window=window)
+        )
+
+    async def paste_text(
+        self, window: WindowId, text: str, *, chord: tuple[str, ...] = ("ctrl", "v")
+    ) -> None:
+        """Paste into the window that has the focus; returns when the app has read it."""
+        await self._call(
+            "paste_text",
+            f"{len(text)} characters",
+            lambda: self._backend.paste_text(window, text, chord=chord),
+        )
+
+    async def activate(self, window: WindowId) -> None:
+        """Raise and focus a window."""
+        await self._call("activate", "", lambda: self._backend.activate(window))
+
+    async def close_window(self, window: WindowId) -> None:
+        """Ask a window to close."""
+        await self._call("close_window", "", lambda: self._backend.close_window(window))
+
+    async def release_all(self) -> list[str]:
+        """Release every key and button that is down."""
+        return await self._call("release_all", "", self._backend.release_all)

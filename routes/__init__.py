@@ -1,0 +1,1 @@
+"""HTTP and WebSocket: parse, authorise, call the core, render."""
