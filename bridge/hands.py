@@ -158,9 +158,7 @@ class Hands(Eyes):
 
     async def scroll(self, x: int, y: int, clicks: int, window: WindowId | None = None) -> None:
         """Turn the wheel."""
-        await self._call(
-            "scroll", f"{clicks}", lambda: self._backend.scroll(x, y, clicks, window)
-        )
+        await self._call("scroll", f"{clicks}", lambda: self._backend.scroll(x, y, clicks, window))
 
     async def drag(
         self, start: tuple[int, int], end: tuple[int, int], window: WindowId | None = None
@@ -170,9 +168,7 @@ class Hands(Eyes):
 
     async def chord(self, *keys: str, window: WindowId | None = None) -> None:
         """Press keys together; with `window`, only while it has the focus."""
-        await self._call(
-            "chord", "+".join(keys), lambda: self._backend.chord(*keys, window=window)
-        )
+        await self._call("chord", "+".join(keys), lambda: self._backend.chord(*keys, window=window))
 
     async def paste_text(
         self, window: WindowId, text: str, *, chord: tuple[str, ...] = ("ctrl", "v")

@@ -28,8 +28,11 @@ class Params(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type of action. `path` is its POST route below `/api`; `contact_field` names the param
-    that the pause between two texts looks at; `timeout` is the flow's deadline in seconds."""
+    """A type of action.
+
+    `path` is its POST route below `/api`; `contact_field` names the param that the pause
+    between two texts looks at; `timeout` is the flow's deadline in seconds.
+    """
 
     name: str
     title: str

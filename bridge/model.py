@@ -167,6 +167,28 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """What the order looks at of a pending action; `created_at` is UTC milliseconds."""
+
+    id: str
+    ord: int
+    priority: Priority
+    kind: str
+    params: Mapping[str, Json]
+    created_at: int
+    delay_ms: int | None = None
+    waited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """An owner whose actions may start now, and which kinds of them (None: all)."""
+
+    owner: str
+    kinds: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One committed transition, or (`action.step`) a live notice that is not stored.
 
