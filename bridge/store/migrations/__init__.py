@@ -1,0 +1,1 @@
+"""The database's shape over time. Migrations add and change; they destroy nothing."""
