@@ -20,7 +20,7 @@ WindowId = int
 
 
 class UiError(Exception):
-    """Base of what a backend raises; `executed` tells whether the command may have had an effect."""
+    """Base of what a backend raises; `executed`: the command may have had an effect."""
 
     executed = True
 
@@ -36,7 +36,7 @@ class WindowNotFound(UiError):
 
 
 class FocusLost(UiError):
-    """Raised when the keyboard focus is not in the window that was asked for; nothing was pressed."""
+    """Raised when the keyboard focus is not in the window asked for; nothing was pressed."""
 
     executed = False
 
@@ -173,7 +173,7 @@ class Backend(Reader, Protocol):
         ...
 
     async def activate(self, window: WindowId) -> None:
-        """Raise and focus a managed window and wait until it has the focus. WindowNotFound, FocusLost."""
+        """Raise and focus a managed window, wait for the focus. WindowNotFound, FocusLost."""
         ...
 
     async def close_window(self, window: WindowId) -> None:
