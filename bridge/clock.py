@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import trio
+
+
+def rfc3339(ms: int | None) -> str | None:
+    """UTC milliseconds as RFC 3339, such as `2026-01-31T12:00:00.250Z`."""
+    if ms is None:
+        return None
+    seconds, rest = divmod(ms, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
 
 
 class WallClock:

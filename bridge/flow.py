@@ -14,7 +14,6 @@ from bridge.kinds import Params
 from bridge.model import Json
 
 P = TypeVar("P", bound=Params)
-P_contra = TypeVar("P_contra", bound=Params, contravariant=True)
 
 
 class RetryLater(Exception):
@@ -89,10 +88,10 @@ class VerifyContext(Generic[P]):
     load: Callable[[str], Awaitable[Image.Image | None]]
 
 
-class Flow(Protocol[P_contra]):
+class Flow(Protocol[P]):
     """How one app carries out one kind."""
 
-    async def run(self, ctx: FlowContext[P_contra]) -> Mapping[str, Json]:
+    async def run(self, ctx: FlowContext[P]) -> Mapping[str, Json]:
         """Carry it out and return the result, or raise BridgeError, UiError or RetryLater.
 
         A flow of effect `once` goes through `ctx.commit` exactly once and returns only after it
@@ -100,6 +99,6 @@ class Flow(Protocol[P_contra]):
         """
         ...
 
-    async def verify(self, ctx: VerifyContext[P_contra]) -> Verdict:
+    async def verify(self, ctx: VerifyContext[P]) -> Verdict:
         """Look for the effect behind the mark. Changes nothing; called any time later."""
         ...

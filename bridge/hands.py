@@ -15,6 +15,7 @@ from PIL import Image
 
 from bridge.errors import BridgeError
 from bridge.model import Step
+from bridge.polling import poll
 from ui_backends.base import (
     Backend,
     CommandFailed,
@@ -98,15 +99,10 @@ class Eyes:
         saying that `what` was not seen. A look costs a read of the screen, so the pause bounds
         the load, it does not guess a duration.
         """
-        pause = 0.01
-        with trio.move_on_after(timeout):
-            while True:
-                found = await look()
-                if found is not None:
-                    return found
-                await trio.sleep(pause)
-                pause = min(0.1, pause * 2)
-        raise BridgeError("UI_ERROR", f"{what} was not seen within {timeout:g} s")
+        found = await poll(look, timeout)
+        if found is None:
+            raise BridgeError("UI_ERROR", f"{what} was not seen within {timeout:g} s")
+        return found
 
 
 class Permit(Protocol):

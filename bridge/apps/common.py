@@ -1,0 +1,50 @@
+"""Flows that do not depend on the app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bridge.apps.base import Found, Verdict
+from bridge.errors import BridgeError
+from bridge.flow import Flow, FlowContext, VerifyContext
+from bridge.hands import Hands
+from bridge.kinds import Screenshot
+from bridge.model import Json
+from ui_backends.base import Region, WindowId
+
+PICTURE = "picture"
+"""The name under which a picture that is a result is kept."""
+
+
+class TakeScreenshot:
+    """A picture of the screen, of a window by its title, or of a region."""
+
+    async def run(self, ctx: FlowContext[Screenshot]) -> Mapping[str, Json]:
+        """Take the picture and keep it."""
+        params = ctx.params
+        window = None if params.window is None else await _by_title(ctx.hands, params.window)
+        region = params.region
+        picture = await ctx.hands.capture(
+            window,
+            None if region is None else Region(region.x, region.y, region.width, region.height),
+        )
+        await ctx.save(PICTURE, picture)
+        return {"width": picture.width, "height": picture.height, "format": params.format}
+
+    async def verify(self, ctx: VerifyContext[Screenshot]) -> Verdict:
+        """There is nothing to look for."""
+        return Verdict(Found.NOT_DONE)
+
+
+async def _by_title(hands: Hands, title: str) -> WindowId:
+    found = [w for w in await hands.windows() if w.viewable and w.title == title]
+    if not found:
+        raise BridgeError(
+            "WINDOW_NOT_FOUND", f"no window is titled {title!r}; leave `window` out for the screen"
+        )
+    return max(found, key=lambda w: w.region.width * w.region.height).id
+
+
+COMMON_FLOWS: Mapping[str, Flow[Any]] = {"screenshot": TakeScreenshot()}
+"""Flows of every app, unless its adapter has its own."""

@@ -1,0 +1,122 @@
+"""Taking what a bridge must have: state directory, lock, store, display, backend, adapter."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import structlog
+
+from bridge.apps.base import Adapter, AppSettings
+from bridge.clock import WallClock
+from bridge.config import Settings, SettingsError
+from bridge.core import Bridge
+from bridge.desktop import Desktop
+from bridge.errors import LostFence
+from bridge.events import Hub
+from bridge.kinds import CATALOGUE
+from bridge.seat import Seat
+from bridge.stats import SchedulerStats
+from bridge.store import FileLock, LockLost, hold_flock, open_store
+from ui_backends.process import end_leftovers
+from ui_backends.seatlock import hold_seat
+from ui_backends.xdotool import open_xdotool
+
+log = structlog.get_logger(__name__)
+
+ADAPTERS = "deskbridge.apps"
+"""The entry point group of app adapters."""
+
+
+@asynccontextmanager
+async def open_bridge(settings: Settings) -> AsyncIterator[Bridge]:
+    """A bridge with everything it needs; on leaving, what it started is ended.
+
+    Raises SettingsError, AlreadyHeld, SeatBusy, DesktopError or BridgeError, each saying what
+    to do.
+    """
+    adapter = load_adapter(settings)
+    if settings.backend != "xdotool":
+        raise SettingsError(
+            f"DESKBRIDGE_BACKEND is {settings.backend!r}; this release has xdotool only"
+        )
+    state_dir = settings.state_dir
+    state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    clock, stats = WallClock(), SchedulerStats()
+    hub = Hub(clock)
+    async with AsyncExitStack() as stack:
+        database = state_dir / "deskbridge.db"
+        lock = stack.enter_context(hold_flock(Path(f"{database}.lock")))
+        store = await stack.enter_async_context(
+            open_store(settings.store_url or database, on_commit=hub.publish)
+        )
+        hub.last_seq = store.last_seq
+        desktop = await Desktop.open(settings.display, state_dir, settings.env)
+        stack.push_async_callback(desktop.stop)
+        seat_lock = await stack.enter_async_context(hold_seat(desktop.display, settings.seat))
+        state_id = keep_secret(state_dir / "id")
+        ended = await end_leftovers(state_id)
+        backend = await stack.enter_async_context(open_xdotool(desktop.display, state_id=state_id))
+        released = await backend.release_all()
+        if ended or released:
+            log.warning("left-overs ended", processes=len(ended), keys=released)
+        kinds = {**CATALOGUE, **adapter.kinds}
+        seat = Seat(
+            settings=settings,
+            adapter=adapter,
+            backend=backend,
+            desktop=desktop,
+            store=store,
+            hub=hub,
+            kinds=kinds,
+            clock=clock,
+            stats=stats,
+            lease_check=lambda: _check_lease(lock),
+        )
+        stack.push_async_callback(seat.restarter.stop)
+        yield Bridge(
+            settings=settings,
+            store=store,
+            hub=hub,
+            clock=clock,
+            kinds=kinds,
+            seat=seat,
+            stats=stats,
+            token=keep_secret(state_dir / "token"),
+            seat_lost=seat_lock.lost,
+        )
+
+
+def load_adapter(settings: Settings) -> Adapter:
+    """The adapter that the settings name. Raises SettingsError."""
+    found = {point.name: point for point in entry_points(group=ADAPTERS)}
+    if settings.app not in found:
+        raise SettingsError(
+            f"DESKBRIDGE_APP is {settings.app!r}; installed are {', '.join(sorted(found))}"
+        )
+    factory = found[settings.app].load()
+    adapter: Adapter = factory(AppSettings(settings.state_dir, settings.env))
+    return adapter
+
+
+def keep_secret(path: Path) -> str:
+    """The random text in a file of mode 0600, made at first use and kept from then on."""
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        text = secrets.token_urlsafe(24)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w") as file:
+            file.write(text + "\n")
+        return text
+
+
+def _check_lease(lock: FileLock) -> None:
+    try:
+        lock.check()
+    except LockLost as error:
+        raise LostFence(str(error)) from error
