@@ -1,75 +1,28 @@
-"""Facts about a display that are read without a backend."""
+"""Facts about a display, and its keyboard's settings, without a backend."""
 
 from __future__ import annotations
 
-import os
-import socket
-import struct
-from contextlib import closing
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import trio
-from Xlib.support import connect
+from Xlib import X
+from Xlib.display import Display
 
+from ui_backends import windows
 from ui_backends.base import DisplayDead
+from ui_backends.handshake import handshake
+from ui_backends.xconn import XConnection
 
-_SUCCESS = 1
 
-
-def handshake(display: str, timeout: float) -> tuple[int, str]:
-    """Connect, send the X setup request, and read the first bytes of the answer; blocks.
-
-    Returns (status, reason): 1 is success, 0 a refusal ("Maximum number of clients reached").
-    Raises DisplayDead when nothing answers within `timeout` seconds. python-xlib itself cannot
-    be interrupted while it connects, so this goes first.
-    """
+@asynccontextmanager
+async def connected(display: str) -> AsyncIterator[XConnection]:
+    """A connection that is closed at the end."""
+    connection = XConnection(display)
     try:
-        name, protocol, host, number, _screen = connect.get_display(display)
-        kind: Any = protocol
-        with closing(_connect(host, number, timeout)) as sock:
-            auth_name, auth_data = connect.get_auth(sock, name, kind, host, number)
-            sock.sendall(_setup_request(_as_bytes(auth_name), _as_bytes(auth_data)))
-            head = _receive(sock, 8)
-            reason = _receive(sock, head[1]) if head[0] != _SUCCESS else b""
-            return head[0], reason.decode("latin-1")
-    except OSError as error:
-        raise DisplayDead(f"display {display} does not answer: {error}") from error
-
-
-def _as_bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode("latin-1")
-
-
-def _connect(host: str | None, number: int, timeout: float) -> socket.socket:
-    if host and host != "unix":
-        return socket.create_connection((host, 6000 + number), timeout)
-    path = f"/tmp/.X11-unix/X{number}"
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.settimeout(timeout)
-        sock.connect(path if os.path.exists(path) else f"\0{path}")
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
-def _setup_request(auth_name: bytes, auth_data: bytes) -> bytes:
-    def pad(data: bytes) -> bytes:
-        return data + bytes(-len(data) % 4)
-
-    head = struct.pack("<BxHHHHxx", 0x6C, 11, 0, len(auth_name), len(auth_data))
-    return head + pad(auth_name) + pad(auth_data)
-
-
-def _receive(sock: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        chunk = sock.recv(count - len(data))
-        if not chunk:
-            raise ConnectionError("closed during the setup")
-        data += chunk
-    return data
+        yield connection
+    finally:
+        await connection.aclose()
 
 
 async def display_answers(display: str, timeout: float = 2.0) -> bool:
@@ -81,3 +34,33 @@ async def display_answers(display: str, timeout: float = 2.0) -> bool:
             return False
         return True
     return False
+
+
+async def wm_running(display: str, timeout: float = 2.0) -> bool:
+    """Whether a window manager runs (EWMH check window); False when the server does not answer."""
+    try:
+        async with connected(display) as connection:
+            return await connection.call(windows.supporting_wm, timeout=timeout) is not None
+    except DisplayDead:
+        return False
+
+
+async def autorepeat_off(display: str, timeout: float = 2.0) -> None:
+    """Switch the server's key repeat off, for all clients. Raises DisplayDead."""
+    async with connected(display) as connection:
+        await connection.call(_autorepeat_off, timeout=timeout)
+
+
+async def autorepeat(display: str, timeout: float = 2.0) -> bool:
+    """Whether the server repeats keys that stay down. Raises DisplayDead."""
+    async with connected(display) as connection:
+        return await connection.call(_autorepeat, timeout=timeout)
+
+
+def _autorepeat_off(display: Display) -> None:
+    display.change_keyboard_control(auto_repeat_mode=X.AutoRepeatModeOff)
+    display.sync()
+
+
+def _autorepeat(display: Display) -> bool:
+    return bool(display.get_keyboard_control().global_auto_repeat == X.AutoRepeatModeOn)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from Xlib import XK, X
 from Xlib.display import Display
 from Xlib.ext import xtest
+
+from ui_backends.base import CommandFailed
+
+_KEY = re.compile(r"[A-Za-z0-9_]+")
 
 _BUTTONS = {
     1: X.Button1Mask,
@@ -40,6 +45,15 @@ def _names() -> Mapping[int, str]:
 def keysym(name: str) -> int:
     """The keysym of a key's name, 0 when there is none."""
     return int(XK.string_to_keysym(ALIASES.get(name, name)))
+
+
+def check_keys(keys: Sequence[str]) -> None:
+    """Refuse what is not the name of a key, before anything is pressed."""
+    for key in keys:
+        if not _KEY.fullmatch(key) or not keysym(key):
+            error = CommandFailed(f"there is no key {key!r}")
+            error.executed = False
+            raise error
 
 
 def keys_down(display: Display) -> list[int]:

@@ -14,7 +14,7 @@ from Xlib import error
 from Xlib.display import Display
 
 from ui_backends.base import STEP_TIMEOUT, CommandFailed, DisplayDead, UiError, WindowNotFound
-from ui_backends.display import handshake
+from ui_backends.handshake import handshake
 
 T = TypeVar("T")
 

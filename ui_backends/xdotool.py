@@ -38,6 +38,7 @@ from ui_backends.base import (
 )
 from ui_backends.clipboard import Clipboard
 from ui_backends.display import display_answers
+from ui_backends.geometry import area_on_screen, point_on_screen, read_now
 from ui_backends.lock import DisplayLock
 from ui_backends.ping import ping as ping_window
 from ui_backends.process import STATE_ID, Completed, run
@@ -47,7 +48,6 @@ from ui_backends.xconn import XConnection
 T = TypeVar("T")
 
 _KEPT_ENV = ("PATH", "HOME", "XAUTHORITY", "TMPDIR")
-_KEY = re.compile(r"[A-Za-z0-9_]+")
 _ALIVE_TIMEOUT = 2.0
 _PING_TIMEOUT = 1.0
 _CLIPBOARD_TIMEOUT = 1.0
@@ -128,7 +128,7 @@ class XdotoolBackend:
 
     async def window(self, window: WindowId) -> Window:
         """One window."""
-        return await self._read("window", lambda d: _facts(d, window))
+        return await self._read("window", lambda d: read_now(d, window))
 
     async def active_window(self) -> WindowId | None:
         """The top-level window with the focus."""
@@ -154,7 +154,9 @@ class XdotoolBackend:
         async with self._command("capture", presses=False) as budget:
             area: list[str] = []
             if window is not None or region is not None:
-                box = await self._x.call(lambda d: _area(d, window, region), timeout=budget.left())
+                box = await self._x.call(
+                    lambda d: area_on_screen(d, window, region), timeout=budget.left()
+                )
                 area = ["--autoselect", f"{box.x},{box.y},{box.width},{box.height}"]
             done = await self._tool(budget, "scrot", "--silent", *area, "-")
         return await trio.to_thread.run_sync(_decode, done.stdout, limiter=self._decoder)
@@ -187,8 +189,7 @@ class XdotoolBackend:
         async with self._command("drag") as budget:
             points = (start, ((start[0] + end[0]) // 2, (start[1] + end[1]) // 2), end)
             (x0, y0), (x1, y1), (x2, y2) = [
-                await self._x.call(partial(_point_on_screen, point=p, window=window))
-                for p in points
+                await self._x.call(partial(point_on_screen, point=p, window=window)) for p in points
             ]
             await self._tool(
                 budget, "xdotool", "mousemove", "--", str(x0), str(y0), "mousedown", "1",
@@ -198,7 +199,7 @@ class XdotoolBackend:
 
     async def chord(self, *keys: str, window: WindowId | None = None) -> None:
         """Press keys together."""
-        _check_keys(keys)
+        keyboard.check_keys(keys)
         async with self._command("chord") as budget:
             await self._look(budget, window)
             await self._press(budget, keys)
@@ -207,7 +208,7 @@ class XdotoolBackend:
         self, window: WindowId, text: str, *, chord: tuple[str, ...] = ("ctrl", "v")
     ) -> None:
         """Paste, and wait until the app has read it."""
-        _check_keys(chord)
+        keyboard.check_keys(chord)
         async with self._command("paste_text") as budget:
             await self._look(budget, window)
             await self._cleared(budget, window)
@@ -222,7 +223,7 @@ class XdotoolBackend:
     async def activate(self, window: WindowId) -> None:
         """Raise and focus a window, by the window manager."""
         async with self._command("activate") as budget:
-            facts = await self._x.call(lambda d: _facts(d, window), timeout=budget.left())
+            facts = await self._x.call(lambda d: read_now(d, window), timeout=budget.left())
             if not facts.managed:
                 raise WindowNotFound(f"no window manager lists window {window:#x}")
             if await self._focus(budget) != window:
@@ -260,7 +261,7 @@ class XdotoolBackend:
     ) -> None:
         async with self._command(name) as budget:
             at = await self._x.call(
-                lambda d: _point_on_screen(d, (x, y), window), timeout=budget.left()
+                lambda d: point_on_screen(d, (x, y), window), timeout=budget.left()
             )
             move = ["mousemove", "--", str(at[0]), str(at[1])]
             await self._tool(budget, "xdotool", *move, *then)
@@ -330,64 +331,6 @@ async def open_xdotool(
     """An `XdotoolBackend` that is closed at the end."""
     async with XdotoolBackend(display, state_id=state_id, lock=lock) as backend:
         yield backend
-
-
-def _check_keys(keys: Sequence[str]) -> None:
-    """Refuse what is not the name of a key, before anything is pressed."""
-    for key in keys:
-        if not _KEY.fullmatch(key) or not keyboard.keysym(key):
-            error = CommandFailed(f"there is no key {key!r}")
-            error.executed = False
-            raise error
-
-
-def _facts(display: Display, window: WindowId) -> Window:
-    return windows.read_window(display, window, windows.managed(display))
-
-
-def _bounds(display: Display, window: WindowId | None) -> Region:
-    """The client area of a viewable window, or the screen."""
-    if window is None:
-        return Region(0, 0, *windows.screen_size(display))
-    facts = _facts(display, window)
-    if not facts.viewable:
-        raise WindowNotFound(f"window {window:#x} is hidden")
-    return facts.region
-
-
-def _point_on_screen(
-    display: Display, point: tuple[int, int], window: WindowId | None
-) -> tuple[int, int]:
-    x, y = point
-    bounds = _bounds(display, window)
-    if not (0 <= x < bounds.width and 0 <= y < bounds.height):
-        raise OutOfBounds(f"{x},{y} is outside of {bounds.width}x{bounds.height}")
-    width, height = windows.screen_size(display)
-    at = (bounds.x + x, bounds.y + y)
-    if not (0 <= at[0] < width and 0 <= at[1] < height):
-        raise OutOfBounds(f"{x},{y} of the window lies off the screen")
-    return at
-
-
-def _area(display: Display, window: WindowId | None, region: Region | None) -> Region:
-    """What to take a picture of, in screen pixels. OutOfBounds when part of it is not there."""
-    bounds = _bounds(display, window)
-    part = region or Region(0, 0, bounds.width, bounds.height)
-    inside = (
-        part.x >= 0
-        and part.y >= 0
-        and part.width > 0
-        and part.height > 0
-        and part.x + part.width <= bounds.width
-        and part.y + part.height <= bounds.height
-    )
-    if not inside:
-        raise OutOfBounds(f"{part} is outside of {bounds.width}x{bounds.height}")
-    area = Region(bounds.x + part.x, bounds.y + part.y, part.width, part.height)
-    width, height = windows.screen_size(display)
-    if area.x < 0 or area.y < 0 or area.x + area.width > width or area.y + area.height > height:
-        raise OutOfBounds(f"{part} of the window lies partly off the screen")
-    return area
 
 
 def _decode(data: bytes) -> Image.Image:

@@ -53,15 +53,10 @@ async def end(process: trio.Process, timeout: float = 5.0) -> None:
 async def started(
     argv: Sequence[str], *, env: Mapping[str, str], **options: object
 ) -> AsyncIterator[trio.Process]:
-    """A child process with no output, ended at the end."""
+    """A child process, ended at the end; without input and output unless `options` say so."""
+    quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     process = await trio.lowlevel.open_process(
-        list(argv),
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        process_group=0,
-        **options,
+        list(argv), env=dict(env), process_group=0, **{**quiet, **options}
     )
     try:
         yield process
