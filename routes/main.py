@@ -1,0 +1,12 @@
+"""The `deskbridge` command: the command line of the core, with this server put in."""
+
+from __future__ import annotations
+
+from bridge.cli import main as cli_main
+
+from routes import server
+
+
+def main() -> int:
+    """Run the command line; returns the exit status."""
+    return cli_main(serve=server.serve)
