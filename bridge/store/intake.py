@@ -34,10 +34,9 @@ def submit(
         raise refusal
     if new.priority is not Priority.CRITICAL:
         _check_capacity(tx, new, limits)
-    older = _supersede_older(tx, new, now)
     savepoint, nested = tx.savepoint(), tx.connection.begin_nested()
     try:
-        action = _insert(tx, new, older, now)
+        action = _insert(tx, new, _supersede_older(tx, new, now), now)
     except IntegrityError as error:
         nested.rollback()
         tx.roll_back(savepoint)

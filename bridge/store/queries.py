@@ -109,26 +109,11 @@ WAITING = select(func.count()).where(a.state.in_(sorted(WAITABLE)), a.start_by.i
 # --- claim -----------------------------------------------------------------------------------
 
 
-def head(*, kinds: bool, upto: bool) -> sa.Select[Any]:
-    """The oldest ready action of a class and owner (`b_priority`, `b_owner`, `b_now`).
-
-    `kinds`: only of those in `b_kinds`; `upto`: only those up to `b_upto`.
-    """
-    statement = select(
-        a.id,
-        a.ord,
-        a.owner,
-        a.priority,
-        a.kind,
-        a.params,
-        a.created_at,
-        a.delay_ms,
-        a.waited,
-        a.revision,
-    ).where(
+def _head(priority: Priority, *, kinds: bool, upto: bool) -> sa.Select[Any]:
+    statement = select(actions).where(
         a.state == State.PENDING,
         a.owner == p("b_owner"),
-        a.priority == p("b_priority"),
+        a.priority == priority,
         sa.or_(a.expires_at.is_(None), a.expires_at > p("b_now")),
         sa.or_(a.start_by.is_(None), a.start_by > p("b_now")),
     )
@@ -139,7 +124,16 @@ def head(*, kinds: bool, upto: bool) -> sa.Select[Any]:
     return statement.order_by(a.ord).limit(1)
 
 
-HEADS = {(k, u): head(kinds=k, upto=u) for k in (False, True) for u in (False, True)}
+def heads(*, kinds: bool, upto: bool) -> sa.CompoundSelect[Any]:
+    """The oldest ready action of each class of one owner (`b_owner`, `b_now`).
+
+    `kinds`: only of those in `b_kinds`; `upto`: only those up to `b_upto`.
+    """
+    arms = (_head(priority, kinds=kinds, upto=upto).subquery() for priority in Priority)
+    return sa.union_all(*(arm.select() for arm in arms))
+
+
+HEADS = {(k, u): heads(kinds=k, upto=u) for k in (False, True) for u in (False, True)}
 
 # --- sweeps, recovery, retention -------------------------------------------------------------
 
@@ -155,19 +149,21 @@ def due(state: State, column: sa.Column[Any]) -> sa.Select[Any]:
     )
 
 
-def earliest(state: State, column: sa.Column[Any]) -> sa.Select[Any]:
-    """The smallest time in `column` among the actions in `state`."""
-    return select(column).where(a.state == state, column.is_not(None)).order_by(column).limit(1)
+def _earliest(state: State, column: sa.Column[Any]) -> sa.Select[Any]:
+    due_at = column.label("due_at")
+    found = select(due_at).where(a.state == state, column.is_not(None)).order_by(column).limit(1)
+    return found.subquery().select()
 
 
 DUE_TO_EXPIRE = tuple(due(state, a.expires_at) for state in sorted(UNSTARTED))
 DUE_TO_TIME_OUT = tuple(due(state, a.start_by) for state in sorted(WAITABLE))
 DUE_TO_START = due(State.SCHEDULED, a.not_before)
-NEXT_DUE = (
-    *(earliest(state, a.expires_at) for state in sorted(UNSTARTED)),
-    *(earliest(state, a.start_by) for state in sorted(WAITABLE)),
-    earliest(State.SCHEDULED, a.not_before),
+NEXT_DUE = sa.union_all(
+    *(_earliest(state, a.expires_at) for state in sorted(UNSTARTED)),
+    *(_earliest(state, a.start_by) for state in sorted(WAITABLE)),
+    _earliest(State.SCHEDULED, a.not_before),
 )
+"""When a sweep next has something to do; several times, the smallest counts."""
 
 
 def _of_owners(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -181,7 +177,12 @@ def _of_owners(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 WAITED = _of_owners(a.state.in_(sorted(WAITABLE)), a.start_by.is_not(None), a.waited)
 WAITED_NOT_CRITICAL = WAITED.where(a.priority != Priority.CRITICAL)
-READS_LEFT = _of_owners(a.state.in_(sorted({*WAITABLE, State.RUNNING})), a.effect == Effect.READ)
+WAITED_BEFORE = WAITED.where(a.ord <= p("b_upto"))
+READS_BEFORE = _of_owners(
+    a.state.in_(sorted({*WAITABLE, State.RUNNING})),
+    a.effect == Effect.READ,
+    a.ord <= p("b_upto"),
+)
 RUNNING = _of_owners(a.state == State.RUNNING)
 
 OLD_FINISHED = {

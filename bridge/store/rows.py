@@ -102,17 +102,17 @@ def new_values(
     }
 
 
-def to_candidate(row: sa.Row[Any]) -> Candidate:
-    """What the order looks at, from the row of `queries.head`."""
+def to_candidate(action: Action) -> Candidate:
+    """What the order looks at."""
     return Candidate(
-        id=row.id,
-        ord=row.ord,
-        priority=Priority(row.priority),
-        kind=row.kind,
-        params=row.params,
-        created_at=row.created_at,
-        delay_ms=row.delay_ms,
-        waited=row.waited,
+        id=action.id,
+        ord=action.ord,
+        priority=action.priority,
+        kind=action.kind,
+        params=action.params,
+        created_at=action.created_at,
+        delay_ms=action.delay_ms,
+        waited=action.waited,
     )
 
 

@@ -20,7 +20,7 @@ from bridge.core_types import Filter, Page
 from bridge.errors import BridgeError
 from bridge.model import Action, Event, Json, Lane, NewAction, Priority, State, Step
 from bridge.store import dialect, intake, queries, reads, upkeep, work
-from bridge.store.executors import Executor, InlineExecutor, WriterThread
+from bridge.store.executors import Executor, InlineExecutor, WriterThread, unavailable
 from bridge.store.migrate import migrate
 from bridge.store.values import Counts, Submitted, Sweep
 from bridge.store.work import Choose
@@ -42,6 +42,7 @@ class Store:
     def __init__(self, epoch: str, last_seq: int, on_commit: OnCommit) -> None:
         self.epoch = epoch
         self.last_seq = last_seq
+        self._seq_at_open = last_seq
         self._on_commit = on_commit
         self._executor: Executor
 
@@ -160,7 +161,8 @@ class Store:
     ) -> Action:
         """Put a running action back in its place in the order. Raises LostFence.
 
-        It becomes superseded instead when a newer intent of its coalesce key is there.
+        It becomes superseded instead when a newer intent of its coalesce key is there, and
+        cancelled when that was asked for while it ran.
         """
         return await self._executor.write(
             lambda tx: work.requeue(
@@ -205,9 +207,13 @@ class Store:
     async def recover(
         self, owners: Iterable[str], fence_of: Mapping[str, int], now: int
     ) -> list[Action]:
-        """Settle what an earlier run left of these owners; returns what it was running."""
-        whose = list(owners)
-        return await self._executor.write(lambda tx: upkeep.recover(tx, whose, fence_of, now))
+        """Settle what an earlier run left of these owners; returns what it was running.
+
+        What was accepted since this store was opened is left alone, so it can be called for an
+        owner at any time. Those returned are still running, now under the fences given.
+        """
+        whose, upto = list(owners), self._seq_at_open
+        return await self._executor.write(lambda tx: upkeep.recover(tx, whose, fence_of, now, upto))
 
     async def vacuum(self, now: int, *, keep_ms: int = RETENTION_MS, limit: int = 200) -> int:
         """Drop what finished long ago; returns the rows touched, so call again until 0."""
@@ -328,8 +334,11 @@ async def _threaded(url: sa.URL, on_commit: OnCommit) -> AsyncIterator[Store]:
     writer, readers = dialect.write_engine(url), dialect.read_engine(url)
 
     def prepare() -> tuple[str, int]:
-        with writer.connect() as connection:
-            return _prepare(connection)
+        try:
+            with writer.connect() as connection:
+                return _prepare(connection)
+        except sa.exc.DBAPIError as error:
+            raise unavailable(error, executed=False) from error
 
     try:
         store = Store(*await trio.to_thread.run_sync(prepare), on_commit)

@@ -121,7 +121,10 @@ class Tx:
         self._changes[action.state, action.priority] -= 1
         self._changes[to, action.priority] += 1
         moved = replace(action, **_fields(values))
-        self._tell(moved, rule.event, self.next_seq(), now, data or {})
+        told = dict(data or {})
+        if changes.get("error") is not None:
+            told["error"] = changes["error"]
+        self._tell(moved, rule.event, self.next_seq(), now, told)
         return moved
 
     def touch(self, action: Action, **changes: Any) -> Action:
@@ -159,8 +162,6 @@ class Tx:
             "revision": action.revision,
             "attempt": action.attempt,
         }
-        if action.error is not None:
-            about["error"] = action.error
         self.events.append(
             Event(
                 seq=seq,

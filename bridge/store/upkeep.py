@@ -12,7 +12,7 @@ from bridge.store.tx import Tx
 from bridge.store.values import Sweep
 from bridge.store.work import freed
 
-SWEEP_LIMIT = 500
+SWEEP_LIMIT = 200
 """Rows of one sort that a sweep moves; more are left for the next, which is due at once."""
 
 # --- leavers and fast failures
@@ -69,6 +69,9 @@ def _end(
 
 def sweep(tx: Tx, now: int, retry_after: int) -> Sweep:
     """Expire, time out, then promote what is due."""
+    next_due = _next_due(tx)
+    if next_due is None or next_due > now:
+        return Sweep((), (), (), next_due)
     expired = [
         _end(tx, action, State.EXPIRED, Actor.SWEEP, now, _expired())
         for statement in queries.DUE_TO_EXPIRE
@@ -100,25 +103,28 @@ def _timeout(retry_after: int) -> BridgeError:
 
 
 def _next_due(tx: Tx) -> int | None:
-    times = (tx.connection.execute(statement).scalar() for statement in queries.NEXT_DUE)
-    return min((int(at) for at in times if at is not None), default=None)
+    return min(tx.connection.execute(queries.NEXT_DUE).scalars(), default=None)
 
 
 # --- recovery
 
 
-def recover(tx: Tx, owners: Sequence[str], fence_of: Mapping[str, int], now: int) -> list[Action]:
+def recover(
+    tx: Tx, owners: Sequence[str], fence_of: Mapping[str, int], now: int, upto: int
+) -> list[Action]:
     """Settle what an earlier run left, and take over what it was carrying out.
 
-    Returns the taken over ones, still running, for the scheduler to judge.
+    Nobody waits any more for what came before `upto`, the last event of the earlier run.
+    Returns the taken over actions, still running, for the scheduler to judge.
     """
+    left = {"b_owners": list(owners), "b_upto": upto}
     restarted = BridgeError(
         "CANCELLED", "the bridge was restarted before this began; send it again", executed=False
     )
-    for action in tx.actions(queries.WAITED, b_owners=list(owners)):
+    for action in tx.actions(queries.WAITED_BEFORE, **left):
         _end(tx, action, State.CANCELLED, Actor.SWEEP, now, restarted)
     interrupted = BridgeError("CANCELLED", "the bridge was restarted; read it again")
-    for action in tx.actions(queries.READS_LEFT, b_owners=list(owners)):
+    for action in tx.actions(queries.READS_BEFORE, **left):
         if not _is_current(action, fence_of):
             _end(tx, action, State.CANCELLED, Actor.SWEEP, now, interrupted)
     return [

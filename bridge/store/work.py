@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bridge.errors import BridgeError, LostFence
 from bridge.lifecycle import Actor
-from bridge.model import Action, Candidate, Json, Lane, Priority, State, Step
+from bridge.model import Action, Candidate, Json, Lane, State, Step
 from bridge.store import queries, rows
 from bridge.store.intake import superseded
 from bridge.store.tx import Tx
@@ -44,13 +44,11 @@ def claim(
 
     Raises LostFence when the fence for its owner is no longer the newest.
     """
-    heads = [head for lane in lanes for head in _heads(tx, lane, now, upto)]
-    id = choose([rows.to_candidate(head) for head in heads])
+    heads = {head.id: head for lane in lanes for head in _heads(tx, lane, now, upto)}
+    id = choose([rows.to_candidate(head) for head in heads.values()])
     if id is None:
         return None
-    action = tx.action(queries.LOCKED_ACTION, b_id=id)
-    if action is None or action.state is not State.PENDING:
-        return None
+    action = heads[id]
     fence = fence_of[action.owner]
     lease = tx.one(queries.LEASE, b_owner=action.owner)
     if lease is None or lease.generation != fence:
@@ -68,7 +66,8 @@ def claim(
     )
 
 
-def _heads(tx: Tx, lane: Lane, now: int, upto: int | None) -> list[sa.Row[Any]]:
+def _heads(tx: Tx, lane: Lane, now: int, upto: int | None) -> list[Action]:
+    """The oldest of each class. What cannot be read fails, so that it blocks nobody."""
     if lane.kinds is not None and not lane.kinds:
         return []
     statement = queries.HEADS[lane.kinds is not None, upto is not None]
@@ -77,21 +76,15 @@ def _heads(tx: Tx, lane: Lane, now: int, upto: int | None) -> list[sa.Row[Any]]:
         parameters["b_kinds"] = sorted(lane.kinds)
     if upto is not None:
         parameters["b_upto"] = upto
-    found = (_head(tx, statement, parameters, priority, now) for priority in Priority)
-    return [head for head in found if head is not None]
-
-
-def _head(
-    tx: Tx, statement: sa.Select[Any], parameters: dict[str, Any], priority: Priority, now: int
-) -> sa.Row[Any] | None:
-    """The oldest readable one; what cannot be read fails and blocks nobody."""
     while True:
-        row = tx.one(statement, **parameters, b_priority=priority)
-        if row is None or isinstance(row.params, dict):
-            return row
-        error = BridgeError("INTERNAL", "the stored params cannot be read", executed=False)
-        broken = tx.known(row.id)
-        tx.move(broken, State.FAILED, Actor.SWEEP, now, error=error.to_json())
+        found = tx.connection.execute(statement, parameters).all()
+        broken = [row for row in found if not isinstance(row.params, dict)]
+        if not broken:
+            return [rows.to_action(row) for row in found]
+        for row in broken:
+            error = BridgeError("INTERNAL", "the stored params cannot be read", executed=False)
+            action = rows.to_action(row)
+            tx.move(action, State.FAILED, Actor.SWEEP, now, error=error.to_json())
 
 
 # --- while it runs
@@ -171,6 +164,8 @@ def requeue(
     }
     if clear_mark:
         changes["mark"] = None
+    if action.cancel_requested:
+        return _cancel_instead(tx, action, now, changes)
     newer = _newer_intent(tx, action)
     if newer is not None:
         changes["error"] = superseded(action, newer).to_json()
@@ -190,6 +185,15 @@ def requeue(
         fence=None,
         **changes,
     )
+
+
+def _cancel_instead(tx: Tx, action: Action, now: int, changes: dict[str, Any]) -> Action:
+    """A cancel that came while it ran is obeyed when it comes back; nothing was done."""
+    error = BridgeError("CANCELLED", "cancelled while it ran", executed=False)
+    changes["error"] = error.to_json()
+    if action.waited:
+        changes |= freed(action)
+    return tx.move(action, State.CANCELLED, Actor.WORKER, now, **changes)
 
 
 def freed(action: Action) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def upgrade() -> None:
         sa.Column("account", name_type(191), nullable=False),
         sa.Column("updated_at", big_integer(), nullable=False),
     )
-    op.create_index("ix_actions_claim", "actions", ["state", "owner", "priority", "ord"])
+    op.create_index("ix_actions_claim", "actions", ["state", "owner", "priority", "ord", "kind"])
     for name, columns, of in (
         ("due", ["state", "not_before"], "not_before"),
         ("expiry", ["state", "expires_at"], "expires_at"),
