@@ -1,0 +1,176 @@
+"""The demo app itself: signs in and out, sends, and lets its faults strike."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+import tkinter as tk
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bridge.demoapp import journal, theme, titles
+from bridge.demoapp.contacts import ACCOUNT, Contact
+from bridge.demoapp.control import ControlSocket, Faults
+from bridge.demoapp.dialogs import Choice, Dialog
+from bridge.demoapp.main_window import MainWindow
+from bridge.demoapp.memory import Memory, Message, new_message_id
+from bridge.demoapp.signin import SignInWindow
+
+STARTING_MS = 500
+"""How long signing in takes."""
+
+CRASHED = 70
+"""Exit status of a crash that was asked for."""
+
+
+class DemoApp:
+    """One process of the app. `account` is who signs in here."""
+
+    account = ACCOUNT
+
+    def __init__(self, state_dir: Path, *, manual: bool) -> None:
+        self._journal = journal.Journal(state_dir)
+        self._journal.write("started", pid=os.getpid())
+        self.memory = Memory(journal.entries(state_dir))
+        self.faults = Faults()
+        self._dialog: Dialog | None = None
+        self._main: MainWindow | None = None
+        self._sign_in: SignInWindow | None = None
+        self._root = root = tk.Tk(className=titles.WM_CLASS)
+        root.withdraw()
+        # tells the window manager whose process it is: sets _NET_WM_PID too
+        root.client(socket.gethostname())
+        root.protocol("WM_DELETE_WINDOW", self.quit)
+        self._fonts = theme.Fonts(root)
+        self._control = ControlSocket(root, state_dir, self._take_fault)
+        self._wake_on_signals()
+        self._open_sign_in(manual=manual)
+
+    @property
+    def offline(self) -> bool:
+        """Whether the service is out of reach."""
+        return self.faults.offline
+
+    def run(self) -> None:
+        """Serve until the window is closed or TERM arrives; the journal tells both."""
+        self._root.mainloop()
+        self._journal.write("stopped", pid=os.getpid())
+        self._control.close()
+        self._root.destroy()
+        self._journal.close()
+
+    def quit(self) -> None:
+        """Leave the event loop."""
+        self._root.quit()
+
+    def _wake_on_signals(self) -> None:
+        """Let TERM and INT through to Python at once, although Tk sits in its own wait."""
+        reader, writer = socket.socketpair()
+        reader.setblocking(False)
+        writer.setblocking(False)
+        signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: self.quit())
+        self._root.tk.createfilehandler(reader, tk.READABLE, lambda _f, _m: reader.recv(64))
+        self._wakeup = reader, writer
+
+    # sign-in
+
+    def _open_sign_in(self, *, manual: bool) -> None:
+        self._sign_in = SignInWindow(self._root, self._fonts, self.quit)
+        if manual:
+            self._sign_in.show_qr()
+        else:
+            self._sign_in.show_starting()
+            self._root.after(STARTING_MS, self._signed_in)
+
+    def _signed_in(self) -> None:
+        self._journal.write("signed_in", account=self.account, pid=os.getpid())
+        if self._sign_in is not None:
+            self._sign_in.close()
+            self._sign_in = None
+        self._main = MainWindow(self._root, self._fonts, self)
+        self._root.geometry(f"{theme.WIDTH}x{theme.HEIGHT}")
+        self._root.minsize(640, 420)
+        self._root.deiconify()
+
+    def ask_sign_out(self) -> None:
+        """Open the confirmation."""
+        choices: list[Choice] = [("Sign out", self._signed_out), ("Cancel", None)]
+        self._show_dialog(titles.SIGN_OUT, "You will need your phone to sign in again.", choices)
+
+    def _signed_out(self) -> None:
+        self._journal.write("signed_out", account=self.account, pid=os.getpid())
+        if self._main is not None:
+            self._main.close()
+            self._main = None
+        self._root.withdraw()
+        self._open_sign_in(manual=True)
+
+    # messages
+
+    def send(self, contact: Contact, text: str) -> bool:
+        """Send; True when it went out."""
+        if self.faults.take_popup("before_return"):
+            self._notice()
+            return False
+        if self.offline:
+            self._show_dialog(titles.NOTICE, "There is no connection.", [("OK", None)])
+            return False
+        if self.faults.crash_before_journal:
+            os._exit(CRASHED)
+        if self.faults.take_too_frequent():
+            words = "You are doing this too frequently. Try again later."
+            self._show_dialog(titles.TOO_FREQUENT, words, [("OK", None)])
+            return False
+        message = Message(new_message_id(), text, time.time_ns() // 1_000_000)
+        self._journal.write("message_sent", to=contact.id, text=text, message=message.id)
+        if self.faults.crash_after_return:
+            os._exit(CRASHED)
+        self.memory.add(contact.id, message)
+        return True
+
+    # faults
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Do it now, or after the delay of slow drawing."""
+        if self.faults.slow_ms:
+            self._root.after(self.faults.slow_ms, action)
+        else:
+            action()
+
+    def happened(self, moment: str) -> None:
+        """Show the popup that waits for this moment."""
+        if self.faults.take_popup(moment):
+            self._notice()
+
+    def _take_fault(self, request: Mapping[str, Any]) -> None:
+        self.faults.apply(request)
+        self._root.after(20, self._strike)  # after the answer has left
+
+    def _strike(self) -> None:
+        if self.faults.crash:
+            os._exit(CRASHED)
+        if self.faults.freeze:
+            seconds, self.faults.freeze = self.faults.freeze, 0.0
+            time.sleep(seconds)
+        self.happened("now")
+        if self._main is not None:
+            self._main.refresh()
+
+    def _notice(self) -> None:
+        self._show_dialog(titles.NOTICE, "A new version is available.", [("OK", None)])
+
+    def _show_dialog(self, title: str, text: str, choices: list[Choice]) -> None:
+        if self._dialog is not None:
+            self._dialog.close()
+        self._dialog = Dialog(
+            self._root, self._fonts, title=title, text=text, choices=choices,
+            on_close=self._dialog_closed,
+        )  # fmt: skip
+
+    def _dialog_closed(self) -> None:
+        self._dialog = None
