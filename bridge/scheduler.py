@@ -19,7 +19,7 @@ from bridge.config import Pace
 from bridge.errors import BridgeError, LostFence
 from bridge.kinds import Kind
 from bridge.model import Action, Candidate, Lane, Priority, State, Step
-from bridge.outcome import Finish, Outcome, Requeue, Success, decide
+from bridge.outcome import Finish, Outcome, Requeue, Retry, Success, Unknowable, decide
 from bridge.policy import (
     Choice,
     LastFlow,
@@ -332,7 +332,7 @@ class Scheduler:
         self.running = running
         self._idle = trio.Event()
         try:
-            outcome = await work(running)
+            outcome = await self._survive(running, work)
             # Shielded: what happened on the screen must not be lost to a shutdown.
             with trio.CancelScope(shield=True):
                 await self._conclude(running, outcome)
@@ -341,6 +341,19 @@ class Scheduler:
             self.running = None
             self._idle.set()
             self.wake()
+
+    async def _survive(
+        self, running: Running, work: Callable[[Running], Awaitable[Outcome]]
+    ) -> Outcome:
+        """The outcome, also when the runner itself is at fault."""
+        try:
+            return await work(running)
+        except LostFence:
+            raise
+        except Exception as error:
+            log.exception("the runner failed", action=running.action.id)
+            problem = BridgeError("UI_ERROR", f"the bridge is at fault: {error!r}")
+            return Unknowable(problem) if running.handed_over else Retry(problem)
 
     async def _conclude(self, running: Running, outcome: Outcome) -> None:
         while True:
