@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bridge.cli import main as cli_main
-
-from routes import server
+from routes.command import run_server
 
 
 def main() -> int:
     """Run the command line; returns the exit status."""
-    return cli_main(serve=server.serve)
+    return cli_main(serve=run_server)

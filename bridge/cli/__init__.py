@@ -1,0 +1,5 @@
+"""The `deskbridge` command."""
+
+from bridge.cli.main import main
+
+__all__ = ["main"]
