@@ -8,11 +8,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from bridge.errors import BridgeError, LostFence
-from bridge.lifecycle import Actor
+from bridge.lifecycle import Actor, InvalidTransition
 from bridge.model import Action, Candidate, Json, Lane, State, Step
 from bridge.store import queries, rows
 from bridge.store.intake import superseded
 from bridge.store.tx import Tx
+
+ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.UNCERTAIN, State.CANCELLED})
+"""How a run can end; going back to the queue, or giving way there, is `requeue`."""
 
 Choose = Callable[[Sequence[Candidate]], str | None]
 
@@ -127,6 +130,8 @@ def finish(
 ) -> Action:
     """Close a running action."""
     action = tx.mine(id, fence)
+    if state not in ENDS:
+        raise InvalidTransition(action.state, state, Actor.WORKER)
     changes: dict[str, Any] = {
         "result": None if result is None else dict(result),
         "attempt": action.attempt + counted,
