@@ -146,8 +146,12 @@ class Child:
         """Wait for its end."""
         if self._pidfd >= 0:
             await trio.lowlevel.wait_readable(self._pidfd)
+        self.wait()
+
+    def wait(self) -> None:
+        """Take an ended child's status off the kernel; blocks while it lives."""
         if self._popen is not None:
-            self._popen.wait()  # it has ended: this only takes its status off the kernel
+            self._popen.wait()
 
     def signal(self, number: int) -> bool:
         """Signal its group while it lives; False when it is gone."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from bridge.cli import main as cli_main
-from routes.command import run_server
+from bridge.config import Settings
 
 
 def main() -> int:
     """Run the command line; returns the exit status."""
-    return cli_main(serve=run_server)
+    return cli_main(serve=_serve)
+
+
+def _serve(settings: Settings) -> int:
+    """Load the server only when it is wanted: a `deskbridge send` is to start at once."""
+    status: int = import_module("routes.command").run_server(settings)
+    return status
