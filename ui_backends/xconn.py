@@ -132,7 +132,7 @@ class XConnection:
         except UiError:
             raise
         except (error.BadWindow, error.BadDrawable) as failure:
-            raise WindowNotFound(f"window {failure.resource_id:#x} is gone") from failure
+            raise WindowNotFound(f"the window is gone: {failure}") from failure
         except error.XError as failure:
             raise CommandFailed(f"X error: {failure}") from failure
         except (error.ConnectionClosedError, OSError, ValueError) as failure:

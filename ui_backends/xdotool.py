@@ -154,9 +154,7 @@ class XdotoolBackend:
         async with self._command("capture", presses=False) as budget:
             area: list[str] = []
             if window is not None or region is not None:
-                box = await self._x.call(
-                    lambda d: area_on_screen(d, window, region), timeout=budget.left()
-                )
+                box = await self._ask(budget, lambda d: area_on_screen(d, window, region))
                 area = ["--autoselect", f"{box.x},{box.y},{box.width},{box.height}"]
             done = await self._tool(budget, "scrot", "--silent", *area, "-")
         return await trio.to_thread.run_sync(_decode, done.stdout, limiter=self._decoder)
@@ -189,7 +187,8 @@ class XdotoolBackend:
         async with self._command("drag") as budget:
             points = (start, ((start[0] + end[0]) // 2, (start[1] + end[1]) // 2), end)
             (x0, y0), (x1, y1), (x2, y2) = [
-                await self._x.call(partial(point_on_screen, point=p, window=window)) for p in points
+                await self._ask(budget, partial(point_on_screen, point=p, window=window))
+                for p in points
             ]
             await self._tool(
                 budget, "xdotool", "mousemove", "--", str(x0), str(y0), "mousedown", "1",
@@ -223,7 +222,7 @@ class XdotoolBackend:
     async def activate(self, window: WindowId) -> None:
         """Raise and focus a window, by the window manager."""
         async with self._command("activate") as budget:
-            facts = await self._x.call(lambda d: read_now(d, window), timeout=budget.left())
+            facts = await self._ask(budget, lambda d: read_now(d, window))
             if not facts.managed:
                 raise WindowNotFound(f"no window manager lists window {window:#x}")
             if await self._focus(budget) != window:
@@ -233,12 +232,12 @@ class XdotoolBackend:
     async def close_window(self, window: WindowId) -> None:
         """Ask a window to close."""
         async with self._command("close_window") as budget:
-            await self._x.call(lambda d: windows.request_close(d, window), timeout=budget.left())
+            await self._ask(budget, lambda d: windows.request_close(d, window))
 
     async def release_all(self) -> list[str]:
         """Release every key and button."""
         async with self._command("release_all") as budget:
-            return await self._x.call(keyboard.release_everything, timeout=budget.left())
+            return await self._ask(budget, keyboard.release_everything)
 
     # --- parts of commands
 
@@ -251,6 +250,10 @@ class XdotoolBackend:
         async with self._command(name, presses=False):
             return await self._x.call(work, timeout=self._timeout + spare)
 
+    async def _ask(self, budget: _Budget, work: Callable[[Display], T]) -> T:
+        """A question to the X server within the budget."""
+        return await self._x.call(work, timeout=budget.left())
+
     async def _release(self) -> None:
         """The lock's cleaner."""
         for name in await self._x.call(keyboard.release_everything):
@@ -260,22 +263,20 @@ class XdotoolBackend:
         self, name: str, x: int, y: int, window: WindowId | None, then: Sequence[str]
     ) -> None:
         async with self._command(name) as budget:
-            at = await self._x.call(
-                lambda d: point_on_screen(d, (x, y), window), timeout=budget.left()
-            )
+            at = await self._ask(budget, lambda d: point_on_screen(d, (x, y), window))
             move = ["mousemove", "--", str(at[0]), str(at[1])]
             await self._tool(budget, "xdotool", *move, *then)
 
     async def _look(self, budget: _Budget, window: WindowId | None) -> None:
         """Before keys: nothing else is down, and the focus is in `window`."""
-        down = await self._x.call(keyboard.release_everything, timeout=budget.left())
+        down = await self._ask(budget, keyboard.release_everything)
         if down:
             _log.warning("xdotool.stale_keys", display=self.display, keys=down)
         if window is not None and await self._focus(budget) != window:
             raise FocusLost(f"the keyboard focus is not in window {window:#x}")
 
     async def _focus(self, budget: _Budget) -> WindowId | None:
-        return await self._x.call(windows.active_window, timeout=budget.left())
+        return await self._ask(budget, windows.active_window)
 
     async def _focused(self, budget: _Budget, window: WindowId) -> None:
         pause = 0.002
@@ -292,13 +293,11 @@ class XdotoolBackend:
         An app that knows no ping is let through after the time of one.
         """
         unread, self._unread = self._unread, None
-        if unread is None or not await self._x.call(
-            lambda d: windows.same_client(d, unread, window), timeout=budget.left()
+        if unread is None or not await self._ask(
+            budget, lambda d: windows.same_client(d, unread, window)
         ):
             return
-        answer = await self._x.call(
-            lambda d: ping_window(d, window, _PING_TIMEOUT), timeout=budget.left()
-        )
+        answer = await self._ask(budget, lambda d: ping_window(d, window, _PING_TIMEOUT))
         if answer is Ping.SILENT:
             self._unread = unread
             error = PasteNotRead(f"window {window:#x} has not answered since an unread paste")

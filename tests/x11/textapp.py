@@ -5,7 +5,8 @@ Run: python textapp.py LOG [--title T] [--class C] [--geometry G] [--hidden] [--
 Lines: {"event": "ready", "window"}, {"event": "text", "text"} after each change,
 {"event": "click", "x", "y", "button"}, {"event": "release", "x", "y"}, {"event": "key", "key"},
 {"event": "closed"}.
-Lines on stdin are commands: freeze SECONDS, clear, popup, title TEXT.
+Lines on stdin are commands: freeze SECONDS, clear, popup, dialog; any other
+one only writes its "done".
 """
 
 from __future__ import annotations
@@ -83,10 +84,12 @@ class TextApp:
             time.sleep(float(argument))
         elif command == "clear":
             self.text.delete("1.0", "end")
-        elif command == "popup":
+        elif command in {"popup", "dialog"}:
             popup = tk.Toplevel(self.root)
             popup.title("popup")
             popup.transient(self.root)
+            if command == "dialog":
+                popup.attributes("-type", "dialog")
             popup.after_idle(popup.focus_force)
         self.write("done", command=command)
 
