@@ -143,11 +143,17 @@ class Runner:
             params = kind.params.model_validate(action.params)
         except ValidationError as error:
             return Fail(BridgeError("INVALID_REQUEST", str(error), executed=False))
-        ended: Value[Outcome] | Error
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._guard, running, kind.timeout)
-            ended = await acapture(self._attempt, running, kind, flow, params)
-            nursery.cancel_scope.cancel()
+        ended: Value[Outcome] | Error | None = None
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._guard, running, kind.timeout)
+                ended = await acapture(self._attempt, running, kind, flow, params)
+                nursery.cancel_scope.cancel()
+        except BaseException as error:
+            # A cancellation from outside is told again at the next checkpoint; what the flow
+            # came to must be written first.
+            if ended is None or not isinstance(_sole(error), trio.Cancelled):
+                raise
         return ended.unwrap()
 
     async def judge_left_over(self, running: Running) -> Outcome:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 import trio
 
+from bridge.polling import poll
 from bridge.process import Child, Record, identify
 
 SLEEPER = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
@@ -39,8 +40,11 @@ def start(tmp_path):
 
 async def up(tmp_path):
     """The child has set itself up once it has printed."""
-    while not (tmp_path / "log").read_bytes():
-        await trio.sleep(0.01)
+
+    async def printed() -> bool | None:
+        return bool((tmp_path / "log").read_bytes()) or None
+
+    assert await poll(printed, 5)
 
 
 async def test_a_record_leads_to_the_same_process(start, tmp_path):
