@@ -131,41 +131,37 @@ def _prepare_sqlite(engine: sa.Engine, *, begin: str, read_only: bool) -> None:
         connection.exec_driver_sql(begin)
 
 
+def _engine(url: sa.URL, **options: Any) -> sa.Engine:
+    """An engine whose errors do not show what people wrote."""
+    if url.get_backend_name() == "sqlite":
+        options["connect_args"] = {"check_same_thread": False}
+    else:
+        options["pool_pre_ping"] = True
+    return sa.create_engine(url, hide_parameters=True, **options)
+
+
 def write_engine(url: sa.URL) -> sa.Engine:
     """One lasting connection whose transactions own the right to write from their beginning.
 
     A deferred transaction that reads first and writes later is told "locked" in spite of the
     busy timeout, so SQLite's begin as IMMEDIATE.
     """
-    if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, pool_size=1, max_overflow=0, pool_pre_ping=True)
     if in_memory(url):
-        engine = sa.create_engine(
-            url, poolclass=StaticPool, connect_args={"check_same_thread": False}
-        )
+        engine = _engine(url, poolclass=StaticPool)
     else:
-        engine = sa.create_engine(
-            url, pool_size=1, max_overflow=0, connect_args={"check_same_thread": False}
-        )
-    _prepare_sqlite(engine, begin="BEGIN IMMEDIATE", read_only=False)
+        engine = _engine(url, pool_size=1, max_overflow=0)
+    if url.get_backend_name() == "sqlite":
+        _prepare_sqlite(engine, begin="BEGIN IMMEDIATE", read_only=False)
     return engine
 
 
 def read_engine(url: sa.URL) -> sa.Engine:
     """Connections that only read, each transaction from one snapshot."""
-    if url.get_backend_name() != "sqlite":
-        return sa.create_engine(
-            url,
-            pool_size=READERS,
-            max_overflow=0,
-            pool_pre_ping=True,
-            isolation_level="REPEATABLE READ",
-        )
-    engine = sa.create_engine(
-        url, pool_size=READERS, max_overflow=0, connect_args={"check_same_thread": False}
-    )
-    _prepare_sqlite(engine, begin="BEGIN", read_only=True)
-    return engine
+    if url.get_backend_name() == "sqlite":
+        engine = _engine(url, pool_size=READERS, max_overflow=0)
+        _prepare_sqlite(engine, begin="BEGIN", read_only=True)
+        return engine
+    return _engine(url, pool_size=READERS, max_overflow=0, isolation_level="REPEATABLE READ")
 
 
 def is_unique_violation(error: sa.exc.IntegrityError) -> bool:

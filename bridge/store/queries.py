@@ -220,7 +220,9 @@ AHEAD = select(func.count()).where(
 
 def _matching(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     conditions: list[sa.ColumnElement[bool]] = []
-    if wanted.states:
+    if len(wanted.states) == 1:  # an equality goes by the index and needs no sorting
+        conditions.append(a.state == next(iter(wanted.states)))
+    elif wanted.states:
         conditions.append(a.state.in_(sorted(wanted.states)))
     if wanted.kinds:
         conditions.append(a.kind.in_(sorted(wanted.kinds)))

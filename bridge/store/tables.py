@@ -61,6 +61,8 @@ sa.Index(
     actions.c.kind,
 )
 
+sa.Index("ix_actions_list", actions.c.state, actions.c.ord)
+
 
 def _partial(name: str, *columns: sa.Column[object], of: sa.Column[object]) -> sa.Index:
     """An index over the rows in which `of` is set, where the database can do that."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -20,6 +21,8 @@ from bridge.model import Action, Effect, Event, Lane, NewAction, Priority
 from bridge.store import Store, open_store
 
 SECONDS = 30
+
+_ids = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,15 +51,13 @@ class Bench:
         self.store = store
         self.told = told
         self.now = 1_000_000
-        self.made = 0
         self.fences: dict[str, int] = {}
 
     def new(self, **changes: Any) -> NewAction:
         """A new action; `text` is its params' text, and what makes its request another one."""
-        self.made += 1
         params = {"to": "Alice", "text": changes.pop("text", "hello")}
         base = NewAction(
-            id=f"a{self.made}",
+            id=f"a{next(_ids)}",
             seat="s0",
             owner="me",
             kind="send_text",
@@ -166,3 +167,9 @@ def problem() -> Callable[..., Mapping[str, Any]]:
         return BridgeError(code, "seen in a test", executed=executed).to_json()
 
     return make
+
+
+@pytest.fixture
+def bench_of() -> Callable[[Store], Bench]:
+    """A bench around a store that the test opened itself."""
+    return lambda store: Bench(store, [])

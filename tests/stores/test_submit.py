@@ -150,12 +150,13 @@ async def test_fifty_at_once_with_one_key_are_one_action(bench):
 
 
 async def test_a_refused_action_is_not_stored(bench):
+    new = bench.new()
     with pytest.raises(BridgeError) as caught:
-        await bench.submit(refusal=BridgeError("PAUSED", "not now", executed=False))
+        await bench.submit(new, refusal=BridgeError("PAUSED", "not now", executed=False))
     assert (caught.value.code, caught.value.executed) == ("PAUSED", False)
     assert bench.types() == []
     with pytest.raises(BridgeError, match="NOT_FOUND"):
-        await bench.store.get("a1")
+        await bench.store.get(new.id)
 
 
 async def test_a_refusal_is_told_before_a_full_store(bench):

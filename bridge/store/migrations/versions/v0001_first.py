@@ -92,6 +92,7 @@ def upgrade() -> None:
         sa.Column("updated_at", big_integer(), nullable=False),
     )
     op.create_index("ix_actions_claim", "actions", ["state", "owner", "priority", "ord", "kind"])
+    op.create_index("ix_actions_list", "actions", ["state", "ord"])
     for name, columns, of in (
         ("due", ["state", "not_before"], "not_before"),
         ("expiry", ["state", "expires_at"], "expires_at"),
