@@ -126,4 +126,6 @@ def decide(action: Action, outcome: Outcome) -> Finish | Requeue:
                     State.FAILED, _nothing_done(retry.error), counted=retry.counts, free_key=True
                 )
             after = backoff(action.attempt + 1) if retry.after is None else retry.after
+            if retry.queue:
+                after = 0.0  # the account's cooldown holds it; it keeps its place
             return Requeue(after, retry.counts, retry.crashed, retry.error)

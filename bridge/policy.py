@@ -128,6 +128,25 @@ class SeatView:
         return self.login is LoginState.LOGGED_IN and self.account == owner
 
 
+COOLDOWNS = (30.0, 60.0, 120.0, 240.0, 300.0)
+"""Seconds an account rests after its 1st, 2nd, … throttle in a row; the last one repeats."""
+
+COOLDOWN_JITTER = 0.2
+MAX_RETRY_AFTER = 1_800.0
+"""Seconds up to which a service that names its own pause is believed."""
+
+
+def cooldown_seconds(throttles: int, named: float | None, jitter: float) -> float:
+    """How long an account rests after `throttles` (1, 2, …) in a row.
+
+    `named` is what the service asked for, if it did; `jitter` a random number from -1 to 1.
+    """
+    if named is not None:
+        return min(named, MAX_RETRY_AFTER)
+    usual = COOLDOWNS[min(throttles, len(COOLDOWNS)) - 1]
+    return usual * (1 + COOLDOWN_JITTER * jitter)
+
+
 APP_RETRY_AFTER = 5
 _NOT_READY = frozenset({LoginState.UNKNOWN, LoginState.STARTING, LoginState.OFFLINE})
 

@@ -273,7 +273,8 @@ class Runner:
         if verdict.found is Found.DONE:
             return Success(verdict.result, evidence)
         if verdict.found is Found.NOT_DONE or running.action.effect is not Effect.ONCE:
-            return replace(again, after=again.after or 1.0, evidence=evidence)
+            after = again.after if again.queue else again.after or 1.0
+            return replace(again, after=after, evidence=evidence)
         return Unknowable(
             BridgeError(
                 "UNCERTAIN",

@@ -7,6 +7,7 @@ task waits, claims, has the flow carried out, and writes what came of it.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -27,6 +28,7 @@ from bridge.policy import (
     SeatView,
     app_not_ready,
     choose,
+    cooldown_seconds,
     refusal,
 )
 from bridge.stats import SchedulerStats
@@ -120,6 +122,9 @@ class Scheduler:
         self._next_due_ms: int | None = 0
         self._idle = trio.Event()
         self._idle.set()
+        self._throttles: dict[str, int] = {}
+        """Throttles in a row, by owner."""
+        self._cool_until_ms: dict[str, int] = {}
 
     # -- what others tell it -------------------------------------------------------------
 
@@ -132,8 +137,10 @@ class Scheduler:
             drain.progress = trio.Event()
 
     def view(self) -> SeatView:
-        """The seat as the order sees it, the dead window included."""
-        return replace(self._bare_view(), dead_until=self._dead_until)
+        """The seat as the order sees it, with dead window and cooldown."""
+        bare = self._bare_view()
+        cool = self._cool_until_ms.get(bare.account or "", bare.cooldown_until_ms)
+        return replace(bare, dead_until=self._dead_until, cooldown_until_ms=cool)
 
     async def mark_app_dead(self, seconds: float) -> None:
         """Let every waited non-CRITICAL action fail fast for at most `seconds`.
@@ -365,8 +372,19 @@ class Scheduler:
                 log.error("outcome not stored yet", action=running.action.id, detail=error.detail)
                 await trio.sleep(STORE_RETRY)
 
+    def _note_throttle(self, owner: str, outcome: Outcome, now_ms: int) -> None:
+        if isinstance(outcome, Success):
+            self._throttles.pop(owner, None)
+            self._cool_until_ms.pop(owner, None)
+        elif isinstance(outcome, Retry) and outcome.queue:
+            count = self._throttles[owner] = self._throttles.get(owner, 0) + 1
+            seconds = cooldown_seconds(count, outcome.after, random.uniform(-1, 1))
+            self._cool_until_ms[owner] = now_ms + round(seconds * 1000)
+            log.warning("account cools down", owner=owner, seconds=round(seconds), throttles=count)
+
     async def _write(self, running: Running, outcome: Outcome) -> None:
         action, now = running.action, self._clock.now_ms()
+        self._note_throttle(action.owner, outcome, now)
         match decide(action, outcome):
             case Finish() as end:
                 await self._store.finish(

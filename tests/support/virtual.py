@@ -92,6 +92,8 @@ class Stage:
     """What the flows of a label come to, one after another; Success otherwise."""
     judged: list[str] = field(default_factory=list)
     verdicts: dict[str, Outcome] = field(default_factory=dict)
+    changed: trio.Event = field(default_factory=trio.Event)
+    """Set, and made anew, with each batch of events."""
     number: Any = field(default_factory=itertools.count)
 
     # the runner's side
@@ -158,10 +160,11 @@ class Stage:
     async def quiet(self) -> None:
         """Wait until nothing is pending, due later or running any more."""
         while True:
-            page = await self.store.counts()
-            if not any(n for state, n in page.by_state.items() if state not in FINAL):
+            changed = self.changed
+            counts = await self.store.counts()
+            if not any(n for state, n in counts.by_state.items() if state not in FINAL):
                 return
-            await trio.sleep(0.05)
+            await changed.wait()
 
     def set_view(self, **changes: Any) -> None:
         self.view = replace(self.view, **changes)
@@ -229,6 +232,8 @@ async def stage(
 
             def heard(events: Any) -> None:
                 it.events.extend(events)
+                it.changed.set()
+                it.changed = trio.Event()
                 for event in events:
                     if event.type in {f"action.{state.value}" for state in FINAL}:
                         waiters.ended(event.action)

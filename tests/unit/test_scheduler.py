@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -22,7 +23,7 @@ async def test_one_flow_at_a_time(autojump_clock):
             await it.enqueue(f"m{n}")
         await it.quiet()
     assert [ran.label for ran in it.ran] == [f"m{n}" for n in range(20)]
-    for before, after in zip(it.ran, it.ran[1:], strict=False):
+    for before, after in itertools.pairwise(it.ran):
         assert before.ended <= after.started
 
 
@@ -675,3 +676,38 @@ async def test_shutdown_starts_nothing_new_and_keeps_async_work(autojump_clock):
         await trio.sleep(60)
         assert it.order() == ["running"]
         assert (await it.store.counts()).by_state[State.PENDING] == 1
+
+
+async def test_a_throttle_cools_the_account_and_costs_nobody_an_attempt(autojump_clock):
+    problem = BridgeError("UI_ERROR", "too frequent")
+    async with stage() as it:
+        it.script["limited"] = [Retry(problem, queue=True, counts=False)] * 3
+        action = await it.enqueue("limited")
+        await it.enqueue("behind")
+        await trio.sleep(10)
+        assert it.order() == ["limited"]
+        assert it.scheduler.view().cooldown_until_ms is not None
+        picture = it.waited("picture", "look")  # a read goes on
+        await picture.done.wait()
+        assert picture.error is None
+        refused = it.waited("refused")
+        await refused.done.wait()
+        assert isinstance(refused.error, BridgeError)
+        assert refused.error.code == "COOLDOWN"
+        await it.quiet()
+        row = await it.store.get(action.id)
+    assert [label for label in it.order() if label != "picture"] == ["limited"] * 4 + ["behind"]
+    times = [ran.started for ran in it.ran if ran.label == "limited"]
+    waits = [after - before for before, after in itertools.pairwise(times)]
+    for wait, usual in zip(waits, (30, 60, 120), strict=True):
+        assert usual * 0.8 <= wait - 1 <= usual * 1.2 + 1
+    assert row.attempt == 0
+
+
+async def test_a_service_that_names_its_pause_is_believed_up_to_half_an_hour(autojump_clock):
+    problem = BridgeError("UI_ERROR", "too frequent")
+    async with stage() as it:
+        it.script["limited"] = [Retry(problem, after=86_400, queue=True, counts=False)]
+        await it.enqueue("limited", expires_at=None)
+        await it.quiet()
+    assert it.ran[1].started - it.ran[0].ended == pytest.approx(1800, abs=6)
