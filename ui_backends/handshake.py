@@ -8,6 +8,7 @@ import struct
 from contextlib import closing
 from typing import Any
 
+from Xlib.error import DisplayError
 from Xlib.support import connect
 
 from ui_backends.base import DisplayDead
@@ -31,7 +32,7 @@ def handshake(display: str, timeout: float) -> tuple[int, str]:
             head = _receive(sock, 8)
             reason = _receive(sock, head[1]) if head[0] != _SUCCESS else b""
             return head[0], reason.decode("latin-1")
-    except OSError as error:
+    except (OSError, DisplayError) as error:
         raise DisplayDead(f"display {display} does not answer: {error}") from error
 
 

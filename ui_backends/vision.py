@@ -20,11 +20,14 @@ from ui_backends.base import Region
 TOLERANCE = 12
 """Difference of a colour channel (0 to 255) up to which two pixels count as equal."""
 
-CARET_WIDTH = 4
-"""Width in pixels up to which a changed column is taken for a blinking caret."""
+CARET = (4, 13)
+"""Greatest width and least height in pixels of a bar that is taken for a caret."""
 
 BLANK_SPREAD = 8
 """Difference between the darkest and the brightest pixel up to which a picture is blank."""
+
+
+_Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Answer(enum.Enum):
@@ -98,22 +101,33 @@ def changed(
     after: Image.Image,
     *,
     tolerance: int = TOLERANCE,
-    caret_width: int = CARET_WIDTH,
+    caret: tuple[int, int] = CARET,
 ) -> bool:
-    """Whether more changed than a caret that came, went or blinked.
+    """Whether more changed than a caret that came, went, blinked or moved.
 
-    A caret that moved leaves two thin columns, so each run of changed columns is measured.
+    A caret is an upright bar at most `caret[0]` pixels wide and at least `caret[1]` high; one
+    that moved leaves two of the same size. A narrow letter is lower, has gaps, or makes the
+    place of a caret that moved wider; a lone "|" is the one character that can pass for a caret.
     """
     if before.size != after.size:
         return True
     apart = cv2.absdiff(_pixels(before), _pixels(after)).max(axis=2) > tolerance
-    return _widest_run(apart.any(axis=0)) > caret_width
+    bars = [_bar(apart[:, start:end], caret) for start, end in _runs(apart.any(axis=0))]
+    return None in bars or len(bars) > 2 or len(set(bars)) > 1
 
 
-def _widest_run(flags: np.ndarray[Any, np.dtype[np.bool_]]) -> int:
-    """Length of the longest run of True."""
+def _bar(apart: _Flags, caret: tuple[int, int]) -> tuple[int, int] | None:
+    """Width and height of the caret-like bar that these changed columns form, else None."""
+    rows = np.flatnonzero(apart.any(axis=1))
+    width, height = apart.shape[1], int(rows[-1] - rows[0]) + 1
+    solid = np.count_nonzero(apart) > 0.98 * width * height
+    return (width, height) if solid and width <= caret[0] and height >= caret[1] else None
+
+
+def _runs(flags: _Flags) -> list[tuple[int, int]]:
+    """Start and end (exclusive) of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
-    return int((edges[1::2] - edges[::2]).max(initial=0))
+    return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def blank(picture: Image.Image, spread: int = BLANK_SPREAD) -> bool:

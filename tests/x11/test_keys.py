@@ -115,6 +115,10 @@ def stuck_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tool.with_name("xdotool.pid")
 
 
+def pid_in(file: Path) -> int:
+    return int(file.read_text())
+
+
 @bounded(60)
 async def test_xdotool_killed_with_return_down_leaves_no_key_down_and_nothing_repeats(
     server: XServer, window: TextWindow, stuck_keys: Path
@@ -164,7 +168,7 @@ async def test_a_killed_xdotool_fails_the_command_and_releases(
 
         nursery.start_soon(press)
         await window.seen("key")
-        os.kill(int(stuck_keys.read_text()), signal.SIGKILL)
+        os.kill(pid_in(stuck_keys), signal.SIGKILL)
         await until(lambda: failures)
         assert isinstance(failures[0], CommandFailed)
         assert await keys_down(server) == []
