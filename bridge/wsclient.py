@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import trio
 from trio_websocket import (
@@ -16,7 +16,7 @@ from trio_websocket import (
     DisconnectionTimeout,
     HandshakeError,
     WebSocketConnection,
-    connect_websocket_url,
+    wrap_client_stream,
 )
 
 CONNECT_TIMEOUT = 10.0
@@ -41,26 +41,54 @@ async def open_websocket(
     CLOSE_TIMEOUT. Raises trio.TooSlowError, HandshakeError or OSError.
     """
     failure: BaseException | None = None
-    async with trio.open_nursery() as nursery:
-        try:
-            with trio.fail_after(connect_timeout):
-                connection = await connect_websocket_url(
-                    nursery,
-                    url,
-                    extra_headers=[(b"Authorization", f"Bearer {token}".encode())],
-                    max_message_size=MAX_MESSAGE,
-                )
-        except (trio.TooSlowError, HandshakeError, OSError) as error:
-            failure = error  # raised below, or the nursery would wrap it
-        else:
+    try:
+        async with trio.open_nursery() as nursery, AsyncExitStack() as stack:
             try:
-                yield connection
-            finally:
-                with trio.move_on_after(CLOSE_TIMEOUT, shield=True):
-                    await connection.aclose()
-        nursery.cancel_scope.cancel()
+                with trio.fail_after(connect_timeout):
+                    connection = await _connect(nursery, stack, url, token)
+            except (trio.TooSlowError, HandshakeError, OSError) as error:
+                failure = error  # raised below, or the nursery would wrap it
+            else:
+                try:
+                    yield connection
+                finally:
+                    with trio.move_on_after(CLOSE_TIMEOUT, shield=True):
+                        await connection.aclose()
+            nursery.cancel_scope.cancel()
+    except* HandshakeError as group:  # a refusal comes out of the library's reading task
+        failure = _first(group)
     if failure is not None:
         raise failure
+
+
+async def _connect(
+    nursery: trio.Nursery, stack: AsyncExitStack, url: str, token: str
+) -> WebSocketConnection:
+    """Connect over a stream of our own: the library leaves it open when it is refused."""
+    parts = urlsplit(url)
+    host, secure = parts.hostname or "", parts.scheme == "wss"
+    port = parts.port or (443 if secure else 80)
+    stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]
+    if secure:
+        stream = await trio.open_ssl_over_tcp_stream(host, port, https_compatible=True)
+    else:
+        stream = await trio.open_tcp_stream(host, port)
+    stack.push_async_callback(trio.aclose_forcefully, stream)
+    return await wrap_client_stream(
+        nursery,
+        stream,
+        parts.netloc.rpartition("@")[2],
+        f"{parts.path}?{parts.query}" if parts.query else parts.path,
+        extra_headers=[(b"Authorization", f"Bearer {token}".encode())],
+        max_message_size=MAX_MESSAGE,
+    )
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 @dataclass

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from bridge.cli.board import Board, Done, Running, Wait
 
-_FRAME_LINES = 15
-"""Lines that headings and the first block take; the three lists share the rest."""
+_FRAME_LINES = 16
+"""Lines beside the seats' and the rows of the three lists, which share the rest."""
 
 _STYLE: Mapping[str, str] = {
     "succeeded": "green",
@@ -59,15 +59,28 @@ def clock(ms: int | None) -> str:
 
 def draw(board: Board, *, now: int, height: int = 40) -> RenderableType:
     """The whole picture; `now` is UTC milliseconds, `height` the lines there are."""
-    rows = max(3, (height - _FRAME_LINES) // 3)
+    made = 0 if board.running is None else len(board.running.steps)
+    lines = max(3, height - _FRAME_LINES - len(board.seats))
+    steps, waits, ends = share(lines, (made, len(board.waiting), len(board.done)))
     parts: list[RenderableType] = [_connection(board, now)]
     parts += [_seat(seat) for seat in board.seats]
     parts.append(_queue(board.queue, now))
-    parts += [Text(), _running(board, now, rows), Text(), _waiting(board, now, rows)]
-    parts += [Text(), _done(board.done, rows)]
+    parts += [Text(), _running(board, now, steps), Text(), _waiting(board, now, waits)]
+    parts += [Text(), _done(board.done, ends)]
     if board.notice:
         parts += [Text(), Text(f"last notice: {clean(board.notice, 120)}", style="dim")]
     return Group(*parts)
+
+
+def share(lines: int, wanted: Sequence[int]) -> list[int]:
+    """Deal out `lines`, one each in turn, to those who still want one."""
+    given = [0] * len(wanted)
+    while lines > 0 and any(has < wants for has, wants in zip(given, wanted, strict=True)):
+        for one, wants in enumerate(wanted):
+            if lines > 0 and given[one] < wants:
+                given[one] += 1
+                lines -= 1
+    return given
 
 
 def _connection(board: Board, now: int) -> Text:
@@ -146,14 +159,14 @@ def _running(board: Board, now: int, rows: int) -> RenderableType:
 
 
 def _steps(running: Running, rows: int) -> RenderableType:
-    shown = list(running.steps)[-rows:]
+    shown = list(running.steps)[-rows:] if rows else []
     table = _table(("step", "right"), ("command", "left"), ("took", "right"), ("", "left"))
     first = running.steps_made - len(shown) + 1
     for number, step in enumerate(shown, first):
         mark = Text("ok", "green") if step.ok else Text("failed", "red")
         if step.detail:
             mark.append(f" {clean(step.detail)}", "default")
-        table.add_row(str(number), clean(step.name), f"{step.ms:.0f} ms", mark)
+        table.add_row(str(number), Text(clean(step.name)), f"{step.ms:.0f} ms", mark)
     return table
 
 
@@ -172,12 +185,13 @@ def _waiting(board: Board, now: int, rows: int) -> RenderableType:
     return Group(head, table)
 
 
-def _wait_cells(one: Wait, now: int) -> Sequence[str]:
+def _wait_cells(one: Wait, now: int) -> Sequence[RenderableType]:
+    """Text objects where a name may be in it: a string's square brackets would be markup."""
     return (
-        clean(one.title),
-        one.priority,
+        Text(clean(one.title)),
+        Text(clean(one.priority)),
         "" if one.since is None else span(now - one.since),
-        clean(one.reason) + _time_left(one.until, now),
+        Text(clean(one.reason) + _time_left(one.until, now)),
         "" if one.eta is None else f"in {span(one.eta - now)}",
     )
 
@@ -191,10 +205,10 @@ def _done(done: Sequence[Done], rows: int) -> RenderableType:
     for one in list(done)[:rows]:
         table.add_row(
             clock(one.at),
-            clean(one.title),
+            Text(clean(one.title)),
             Text(one.outcome, _STYLE.get(one.outcome, "")),
             "" if one.took is None else span(one.took),
-            clean(one.why),
+            Text(clean(one.why)),
         )
     return Group(Text("DONE", style="bold"), table)
 
