@@ -294,7 +294,9 @@ class Connection(TCPServer):
         """Until when to wait for input."""
         if self._linger_until is not None:
             return self._linger_until
-        return trio.current_time() + PING_EVERY if self.protocol.websocket else inf
+        # Not only once it is accepted: that may happen while this waits.
+        websocket = isinstance(self.protocol.stream, WSStream)
+        return trio.current_time() + PING_EVERY if websocket else inf
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
