@@ -48,6 +48,7 @@ class Settings:
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)
     probe_interval: float = 5.0
+    watchdog_interval: float = 10.0
     grace: float = 6.0
     env: Mapping[str, str] = field(default_factory=dict)
 

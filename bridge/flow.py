@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from PIL import Image
 
 from bridge.apps.base import Verdict
+from bridge.errors import BridgeError
 from bridge.hands import Eyes, Hands
 from bridge.kinds import Params
 from bridge.model import Json
@@ -60,6 +61,26 @@ class Commit(Protocol):
         ...
 
 
+class AppControl(Protocol):
+    """What a flow may ask of its seat beside the screen."""
+
+    async def restart_app(self, *, dead_for: float, force: bool) -> int:
+        """Mark the app dead for `dead_for` seconds, restart it, and return the new pid.
+
+        INVALID_STATE while somebody signs in, unless `force`; APP_NOT_READY when it does not
+        get ready.
+        """
+        ...
+
+
+class NoControl:
+    """The control of a flow that runs without a seat."""
+
+    async def restart_app(self, *, dead_for: float, force: bool) -> int:
+        """There is no app to restart."""
+        raise BridgeError("UNSUPPORTED_BY_APP", "there is no seat here", executed=False)
+
+
 @dataclass(frozen=True)
 class FlowContext(Generic[P]):
     """What a flow is given. `save` keeps a picture as evidence and returns its name."""
@@ -71,6 +92,7 @@ class FlowContext(Generic[P]):
     commit: Commit
     save: Callable[[str, Image.Image], Awaitable[str]]
     evidence: dict[str, Json] = field(default_factory=dict)
+    control: AppControl = field(default_factory=NoControl)
 
 
 @dataclass(frozen=True)

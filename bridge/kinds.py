@@ -95,6 +95,12 @@ class Screenshot(Params):
     format: str = Field(default="png", pattern="^(png|jpeg)$")
 
 
+class RestartApp(Params):
+    """Stop the app and start it anew."""
+
+    force: bool = Field(default=False, description="also while somebody signs in")
+
+
 SEND_TEXT = Kind(
     name="send_text",
     title="Send a text",
@@ -117,6 +123,18 @@ SCREENSHOT = Kind(
     needs=DISPLAY_AND_APP,
     picture=True,
 )
+RESTART_APP = Kind(
+    name="restart_app",
+    title="Restart the app",
+    path="/app/restart",
+    aliases=("/wechat/restart",),
+    params=RestartApp,
+    priority=Priority.CRITICAL,
+    wait_timeout_ms=60_000,
+    effect=Effect.IDEMPOTENT,
+    needs=frozenset({Need.DISPLAY}),
+    timeout=60.0,
+)
 
-CATALOGUE: Mapping[str, Kind] = {kind.name: kind for kind in (SEND_TEXT, SCREENSHOT)}
+CATALOGUE: Mapping[str, Kind] = {kind.name: kind for kind in (SEND_TEXT, SCREENSHOT, RESTART_APP)}
 """The kinds that every bridge knows, whether its app supports them or not."""

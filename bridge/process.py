@@ -49,6 +49,30 @@ def identify(pid: int) -> Identity | None:
     return Identity(pid, int(fields[19]), boot_id())
 
 
+def descendants(pid: int) -> set[int]:
+    """The living processes that `pid` started, directly or not."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (parent := _parent(folder)) is not None:
+            children.setdefault(parent, []).append(int(folder.name))
+    found: set[int] = set()
+    open_ends = [pid]
+    while open_ends:
+        for child in children.get(open_ends.pop(), []):
+            if child not in found:
+                found.add(child)
+                open_ends.append(child)
+    return found
+
+
+def _parent(folder: Path) -> int | None:
+    try:
+        stat = (folder / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    return int(stat[stat.rindex(")") + 2 :].split()[1])
+
+
 class Record:
     """A process written down in the state directory, so that a later run finds it again."""
 
@@ -176,11 +200,12 @@ class Child:
         return True
 
     async def stop(self, grace: float = 2.0, kill_grace: float = 2.0) -> bool:
-        """TERM, then KILL after `grace` seconds; True once it is gone. Shielded and bounded."""
+        """TERM, then KILL after `grace` seconds; True once it is gone. Shielded and bounded.
+
+        A stopped process is not continued: it would first do what its queued input says.
+        """
         for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, kill_grace)):
             self.signal(number)
-            if number is signal.SIGTERM:
-                self.signal(signal.SIGCONT)  # a stopped process cannot obey
             with trio.move_on_after(patience, shield=True):
                 await self.ended()
                 return True

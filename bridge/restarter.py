@@ -1,4 +1,7 @@
-"""The restarter: the one task of a seat that starts, adopts and stops the app."""
+"""The restarter: the one task of a seat that starts, adopts and stops the app.
+
+Watchdog and actions ask it and wait; a second request joins the first.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +17,7 @@ import structlog
 import trio
 
 from bridge.apps.base import Adapter
+from bridge.errors import BridgeError
 from bridge.process import Child, Record
 
 log = structlog.get_logger(__name__)
@@ -24,6 +28,12 @@ QUICK_DEATH = 10.0
 BUDGET = 6
 """Quick deaths in a row after which a person is needed."""
 
+READY_PATIENCE = 45.0
+"""Seconds in which an app that was started on request must be ready."""
+
+STOP_GRACE = 5.0
+"""Seconds between TERM and KILL when a restart was asked for."""
+
 
 def backoff(quick_deaths: int) -> float:
     """Seconds before the next start: 0, 1, 2, 4, 8, 16 …, at most 60."""
@@ -32,11 +42,15 @@ def backoff(quick_deaths: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One run of the app. `at` is monotonic seconds; 0 for an adopted one."""
+    """One run of the app. `at` is monotonic seconds; 0 for an adopted one.
+
+    `ready` is set by whoever sees that the app can be worked with.
+    """
 
     id: str
     child: Child
     at: float
+    ready: trio.Event = field(default_factory=trio.Event)
 
 
 class AppObserver(Protocol):
@@ -46,13 +60,23 @@ class AppObserver(Protocol):
         """A process is there; its window need not be."""
         ...
 
-    async def app_ended(self, launch: Launch) -> None:
-        """The process has ended, whoever ended it."""
+    async def app_ended(self, launch: Launch, *, asked: bool) -> None:
+        """The process has ended: on request, or by itself or somebody's hand."""
         ...
 
     async def app_needs_attention(self, why: str) -> None:
         """It will not be started again by itself."""
         ...
+
+
+@dataclass(slots=True)
+class _Request:
+    """A restart that was asked for; `done` comes with `launch` or `error`."""
+
+    stopped: bool = False
+    done: trio.Event = field(default_factory=trio.Event)
+    launch: Launch | None = None
+    error: str | None = None
 
 
 class Restarter:
@@ -71,12 +95,15 @@ class Restarter:
         observer: AppObserver,
     ) -> None:
         self.launch: Launch | None = None
+        self.restarts_total = 0
         self._adapter = adapter
         self._state_dir = state_dir
         self._env = env
         self._observer = observer
         self._record = Record(state_dir / "run" / "app.json")
         self._quick_deaths = 0
+        self._request: _Request | None = None
+        self._asked = trio.Event()
 
     @property
     def launch_id(self) -> str | None:
@@ -95,27 +122,87 @@ class Restarter:
         await self._observer.app_started(self.launch, adopted=True)
         return True
 
+    async def restart(self) -> Launch:
+        """Have the app stopped and started anew; returns once it is ready.
+
+        Raises APP_NOT_READY when it does not get ready.
+        """
+        request = self._request
+        if request is None:
+            request = self._request = _Request()
+            self._asked.set()
+        await request.done.wait()
+        if request.launch is None:
+            raise BridgeError("APP_NOT_READY", request.error or "the app did not start")
+        return request.launch
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Start the app unless it was adopted, and start it again whenever it ends."""
         task_status.started()
         while True:
             if self.launch is None and not await self._start():
-                return
+                await self._asked.wait()  # only a person's restart helps now
+                self._quick_deaths = 0
+                self._asked = trio.Event()
+                if self._request is not None:
+                    self._request.stopped = True
+                continue
             assert self.launch is not None
-            await self._watch(self.launch)
+            await self._live(self.launch)
 
-    async def _watch(self, launch: Launch) -> None:
-        await launch.child.ended()
+    async def _live(self, launch: Launch) -> None:
+        """See one run of the app to its end, or end it when a restart is asked for."""
+        asked = False
+        async with trio.open_nursery() as nursery:
+
+            async def when_asked() -> None:
+                nonlocal asked
+                await self._asked.wait()
+                asked = True
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(when_asked)
+            nursery.start_soon(self._report_ready, launch)
+            await launch.child.ended()
+            nursery.cancel_scope.cancel()
+        if asked:
+            self._asked = trio.Event()
+            self.restarts_total += 1
+            await launch.child.stop(grace=STOP_GRACE)
+            if self._request is not None:
+                self._request.stopped = True
+        await self._bury(launch, asked=asked)
+
+    async def _report_ready(self, launch: Launch) -> None:
+        """Answer those who asked for this launch."""
+        request = self._request
+        if request is None or not request.stopped:
+            return
+        with trio.move_on_after(READY_PATIENCE):
+            await launch.ready.wait()
+        if launch.ready.is_set():
+            self._answer(launch, None)
+        else:
+            self._answer(None, f"the app was started but not ready within {READY_PATIENCE:g} s")
+
+    def _answer(self, launch: Launch | None, error: str | None) -> None:
+        request, self._request = self._request, None
+        if request is not None:
+            request.launch, request.error = launch, error
+            request.done.set()
+
+    async def _bury(self, launch: Launch, *, asked: bool) -> None:
         lived = trio.current_time() - launch.at
-        self._quick_deaths = self._quick_deaths + 1 if lived < QUICK_DEATH else 0
-        log.warning("app ended", pid=launch.child.pid, lived_s=round(lived, 1))
+        quick = lived < QUICK_DEATH and not asked
+        self._quick_deaths = self._quick_deaths + 1 if quick else 0
+        log.warning("app ended", pid=launch.child.pid, lived_s=round(lived, 1), asked=asked)
         self.launch = None
         launch.child.close()
-        await self._observer.app_ended(launch)
+        await self._observer.app_ended(launch, asked=asked)
 
     async def _start(self) -> bool:
         if self._quick_deaths >= BUDGET:
-            await self._observer.app_needs_attention(
+            await self._give_up(
                 f"the app ended {self._quick_deaths} times within {QUICK_DEATH:g} s of its start"
             )
             return False
@@ -130,13 +217,17 @@ class Restarter:
                 cwd=spec.cwd,
             )
         except OSError as error:
-            await self._observer.app_needs_attention(f"{spec.argv[0]} cannot be started: {error}")
+            await self._give_up(f"{spec.argv[0]} cannot be started: {error}")
             return False
         self._record.write(child.identity, launch=launch_id, started=int(time.time()))
         self.launch = Launch(launch_id, child, trio.current_time())
         log.info("app started", pid=child.pid, program=os.path.basename(spec.argv[0]))
         await self._observer.app_started(self.launch, adopted=False)
         return True
+
+    async def _give_up(self, why: str) -> None:
+        self._answer(None, why)
+        await self._observer.app_needs_attention(why)
 
     async def stop(self) -> None:
         """End the app for good (the task that runs `run` must be gone). Bounded."""

@@ -19,10 +19,10 @@ from bridge.apps.base import Adapter, Found, Verdict
 from bridge.clock import WallClock
 from bridge.errors import BridgeError, LostFence
 from bridge.evidence import Evidence
-from bridge.flow import Flow, FlowContext, RetryLater, SecurityStop, VerifyContext
+from bridge.flow import AppControl, Flow, FlowContext, RetryLater, SecurityStop, VerifyContext
 from bridge.hands import Eyes, Hands
 from bridge.kinds import Kind, Params
-from bridge.model import Action, Effect, Json, Step
+from bridge.model import Action, Effect, Json, Need, Step
 from bridge.outcome import Fail, Outcome, Retry, Success, Unknowable, of_error
 from bridge.scheduler import Running
 from bridge.store import Store
@@ -49,7 +49,7 @@ STUCK_DEADLINE = 30.0
 """Seconds that a stuck flow is waited for before the process ends."""
 
 
-class Seat(Protocol):
+class Seat(AppControl, Protocol):
     """What a flow's surroundings must tell and be told."""
 
     name: str
@@ -191,11 +191,13 @@ class Runner:
             hands=hands,
             commit=_Commit(self._store, seat, running, self._clock),
             save=lambda name, picture: self._evidence.save(running.action.id, name, picture),
+            control=seat,
         )
         launch = seat.launch_id
         try:
             with trio.move_on_after(math.inf) as running.scope:
-                await self._tidy(hands, context)
+                if kind.effect is not Effect.READ and Need.APP in kind.needs:
+                    await self._tidy(hands, context)
                 running.scope.deadline = trio.current_time() + kind.timeout
                 result = await flow.run(context)
                 return Success(result, context.evidence)

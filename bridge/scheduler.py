@@ -51,6 +51,8 @@ class Running:
     fence: int
     cancel_requested: bool = False
     handed_over: bool = False
+    waits_for_restart: bool = False
+    """It asked for a restart of the app and waits for it; never interrupted for one."""
     steps: list[Step] = field(default_factory=list)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
 
@@ -187,6 +189,11 @@ class Scheduler:
         if not self._bare_view().app_up:
             return self.running is None or self.running.action.priority is Priority.CRITICAL
         return not await self._store.unfinished(self.owners(), drain.upto)
+
+    def interrupt(self) -> None:
+        """End the running flow for a restart of the app; costs it no attempt."""
+        if self.running is not None and not self.running.waits_for_restart:
+            self.running.scope.cancel()
 
     def request_cancel(self, action_id: str) -> None:
         """The action is to end before its commit point, if it is the running one."""

@@ -33,6 +33,7 @@ from bridge.runner import Runner
 from bridge.scheduler import Scheduler
 from bridge.stats import SchedulerStats
 from bridge.store import Store
+from bridge.watchdog import LEAVE_ALONE, Watchdog
 from ui_backends.base import Backend
 
 log = structlog.get_logger(__name__)
@@ -42,6 +43,9 @@ DEAD_WINDOW = 15.0
 
 DISPLAY_CHECK = 2.0
 """Seconds between two looks at the X server."""
+
+DRAIN = 5.0
+"""Seconds that the work at hand is given before a hung app is restarted."""
 
 EXIT_STUCK = 70
 """The exit code of a process that gave up on a flow which cannot be stopped."""
@@ -60,6 +64,8 @@ class Knowledge:
     """The last confirmed account; stored."""
     reading: Mapping[str, Json] = field(default_factory=dict)
     attention: str | None = None
+    hung: bool = False
+    """The watchdog has given the present app process up."""
     stuck: bool = False
     closing: bool = False
 
@@ -106,6 +112,13 @@ class Seat:
             coming_up=self._coming_up,
             on_reading=self._on_reading,
         )
+        self.watchdog = Watchdog(
+            eyes=Eyes(backend),
+            interval=settings.watchdog_interval,
+            pid=lambda: None if self.restarter.launch is None else self.restarter.launch.child.pid,
+            login=lambda: self.known.login,
+            rescue=self.rescue_app,
+        )
         runner = Runner(
             seat=self,
             kinds=kinds,
@@ -139,6 +152,7 @@ class Seat:
             await nursery.start(self.scheduler.run)
             await nursery.start(self.restarter.run)
             await nursery.start(self.probe.run)
+            await nursery.start(self.watchdog.run)
             nursery.start_soon(self._watch_display)
             task_status.started()
 
@@ -170,7 +184,7 @@ class Seat:
         known = self.known
         return SeatView(
             display_alive=known.display_alive,
-            app_up=self.launch_id is not None and known.window_seen,
+            app_up=self.launch_id is not None and known.window_seen and not known.hung,
             login=known.login,
             account=known.account,
             owner=known.owner,
@@ -231,17 +245,21 @@ class Seat:
         self.known.login = LoginState.UNKNOWN if adopted else LoginState.STARTING
         self.known.account = None
         self.known.attention = None
+        self.known.hung = False
         self.needs_clean = True
         await self._emit("app.started", {"adopted": adopted, "pid": launch.child.pid})
         self.probe.hurry()
 
-    async def app_ended(self, launch: Launch) -> None:
-        """The process has ended by itself or by somebody's hand."""
+    async def app_ended(self, launch: Launch, *, asked: bool) -> None:
+        """The process has ended; who asked for it has marked the app dead already."""
         self._app_gone.set()
         self.known.window_seen = False
         self.known.login = LoginState.STARTING
         self.known.account = None
         self.needs_clean = True
+        if asked:
+            await self._emit("app.killed", {"pid": launch.child.pid})
+            return
         await self.scheduler.mark_app_dead(DEAD_WINDOW)
         await self._emit("app.dead", {"pid": launch.child.pid, "why": "ended"})
 
@@ -257,6 +275,34 @@ class Seat:
         await self._emit("app.ready", {})
         if launch is not None:
             self.scheduler.app_ready(launch.at)
+            launch.ready.set()
+
+    # -- restarts ------------------------------------------------------------------------
+
+    async def restart_app(self, *, dead_for: float, force: bool) -> int:
+        """Restart the app for an action (see `bridge.flow.AppControl`)."""
+        signing_in = self.launch_id is not None and self.known.login in LEAVE_ALONE
+        if signing_in and not force:
+            raise BridgeError(
+                "INVALID_STATE",
+                f"the app is at {self.known.login.value}: a restart would undo the sign-in; "
+                "send force to restart it all the same",
+                executed=False,
+            )
+        if self.scheduler.running is not None:
+            self.scheduler.running.waits_for_restart = True
+        await self.scheduler.mark_app_dead(dead_for)
+        return (await self.restarter.restart()).child.pid
+
+    async def rescue_app(self, why: str) -> None:
+        """Restart an app that hangs: drain, interrupt what runs, mark it dead, restart."""
+        self.known.hung = True
+        drained = await self.scheduler.drain(DRAIN)
+        log.warning("app is rescued", why=why, drained=drained)
+        self.scheduler.interrupt()
+        await self.scheduler.mark_app_dead(DEAD_WINDOW)
+        await self._emit("app.dead", {"why": why})
+        await self.restarter.restart()
 
     # -- what a flow's runner asks and tells ---------------------------------------------
 

@@ -9,7 +9,7 @@ from bridge.apps.base import Found, Verdict
 from bridge.errors import BridgeError
 from bridge.flow import Flow, FlowContext, VerifyContext
 from bridge.hands import Hands
-from bridge.kinds import Screenshot
+from bridge.kinds import RestartApp, Screenshot
 from bridge.model import Json
 from ui_backends.base import Region, WindowId
 
@@ -46,5 +46,22 @@ async def _by_title(hands: Hands, title: str) -> WindowId:
     return max(found, key=lambda w: w.region.width * w.region.height).id
 
 
-COMMON_FLOWS: Mapping[str, Flow[Any]] = {"screenshot": TakeScreenshot()}
+RESTART_DEAD_WINDOW = 8.0
+"""Seconds that waited actions fail fast for once a restart was asked for (at most)."""
+
+
+class Restart:
+    """Stop the app and start it anew, through the seat's restarter."""
+
+    async def run(self, ctx: FlowContext[RestartApp]) -> Mapping[str, Json]:
+        """Restart and answer with the new pid."""
+        pid = await ctx.control.restart_app(dead_for=RESTART_DEAD_WINDOW, force=ctx.params.force)
+        return {"pid": pid}
+
+    async def verify(self, ctx: VerifyContext[RestartApp]) -> Verdict:
+        """There is nothing to look for."""
+        return Verdict(Found.NOT_DONE)
+
+
+COMMON_FLOWS: Mapping[str, Flow[Any]] = {"screenshot": TakeScreenshot(), "restart_app": Restart()}
 """Flows of every app, unless its adapter has its own."""
