@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -52,13 +53,19 @@ async def open_websocket(
                 try:
                     yield connection
                 finally:
-                    with trio.move_on_after(CLOSE_TIMEOUT, shield=True):
+                    with trio.move_on_after(_close_time(), shield=True):
                         await connection.aclose()
             nursery.cancel_scope.cancel()
     except* HandshakeError as group:  # a refusal comes out of the library's reading task
         failure = _first(group)
     if failure is not None:
         raise failure
+
+
+def _close_time() -> float:
+    """Seconds for saying good-bye. When we are cancelled nobody reads the peer's answer."""
+    cancelled = trio.current_effective_deadline() == -math.inf
+    return CLOSE_TIMEOUT / 20 if cancelled else CLOSE_TIMEOUT
 
 
 async def _connect(
