@@ -8,7 +8,7 @@ change the world at any command by a hook. What it promises (focus, bounds, erro
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -44,7 +44,10 @@ class Command:
 
 @dataclass
 class FakeWindow:
-    """A window and what arrived in it. `reads_paste` False: the app never asks for the text."""
+    """A window and what arrived in it, with callbacks of the app behind it.
+
+    `reads_paste` False: the app never asks for the text.
+    """
 
     facts: Window
     pasted: list[str] = field(default_factory=list)
@@ -56,6 +59,7 @@ class FakeWindow:
     close_requests: int = 0
     on_chord: Callable[[tuple[str, ...]], None] | None = None
     on_paste: Callable[[str], None] | None = None
+    on_close: Callable[[], None] | None = None
 
 
 Hook = Callable[[Command], Awaitable[None]]
@@ -147,6 +151,11 @@ class FakeBackend:
     def fake_window(self, window: WindowId) -> FakeWindow:
         """What arrived in a window; KeyError when it is not there."""
         return self._windows[window]
+
+    @property
+    def all_windows(self) -> Sequence[FakeWindow]:
+        """Every window, hidden ones included, oldest first."""
+        return list(self._windows.values())
 
     @property
     def effects(self) -> list[Command]:
@@ -255,12 +264,15 @@ class FakeBackend:
             if not held.facts.managed:
                 raise WindowNotFound(f"no window manager lists window {window:#x}")
             held.facts = dataclasses.replace(held.facts, viewable=True)
-            self.focus = window
+            self.focus = window  # also of an iconified window, which the manager restores
 
     async def close_window(self, window: WindowId) -> None:
-        """Counted in the window's `close_requests`; a hook may remove it."""
+        """Counted in the window's `close_requests`; its `on_close` may remove it."""
         async with self._command(Command("close_window", window), presses=True):
-            self._find(window).close_requests += 1
+            held = self._find(window)
+            held.close_requests += 1
+            if held.on_close is not None:
+                held.on_close()
 
     async def clipboard(self) -> str | None:
         """Nobody owns it."""

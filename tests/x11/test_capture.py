@@ -13,7 +13,7 @@ import trio
 from tests.support.bounds import bounded, until
 from tests.support.textwindow import TextWindow
 from tests.support.xserver import XServer
-from tests.x11.conftest import Windows
+from tests.x11.conftest import World
 from ui_backends import vision
 from ui_backends.base import Backend, CommandFailed, OutOfBounds, Region, StepTimeout
 from ui_backends.xdotool import XdotoolBackend
@@ -70,7 +70,7 @@ async def test_no_file_is_written(
 
 @bounded(60)
 async def test_scrot_that_is_stopped_ends_at_five_seconds(
-    server: XServer, windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: XServer, windows: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid_file = tmp_path / "scrot.pid"
     fake_tool(

@@ -9,7 +9,7 @@ from Xlib.display import Display
 from tests.support.bounds import bounded, until
 from tests.support.textwindow import TextWindow
 from tests.support.xserver import XServer
-from tests.x11.conftest import Windows
+from tests.x11.conftest import World
 from ui_backends.base import Backend
 from ui_backends.clipboard import Clipboard
 from ui_backends.display import connected
@@ -60,7 +60,7 @@ async def test_the_app_of_the_window_gets_it_and_then_it_is_taken_back(
 
 @bounded(60)
 async def test_a_second_app_does_not_get_what_was_offered_to_the_first(
-    server: XServer, windows: Windows, backend: Backend
+    server: XServer, windows: World, backend: Backend
 ) -> None:
     one, two = await windows.open(title="one"), await windows.open(title="two")
     clipboard = Clipboard(server.display)

@@ -38,7 +38,7 @@ async def press_and_hold(server: XServer, key: str) -> None:
 
 
 @bounded(60)
-async def test_chords(backend: Backend, window: TextWindow) -> None:
+async def test_chords(server: XServer, backend: Backend, window: TextWindow) -> None:
     await backend.paste_text(window.id, "word")
     await window.shows("word")
     await backend.chord("Home", window=window.id)

@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.bounds import bounded
 from tests.support.textwindow import TextWindow
-from tests.x11.conftest import Windows
+from tests.support.xserver import XServer
+from tests.x11.conftest import World
 from ui_backends.base import Backend, OutOfBounds, WindowNotFound
 
 
@@ -39,7 +40,7 @@ async def test_buttons_and_double_clicks(backend: Backend, window: TextWindow) -
 
 
 @bounded(60)
-async def test_the_corners_of_the_screen(backend: Backend, windows: Windows) -> None:
+async def test_the_corners_of_the_screen(server: XServer, backend: Backend, windows: World) -> None:
     corner = await windows.open("--geometry", "1280x800+0+0")
     region = (await backend.window(corner.id)).region
     await backend.click(region.x, region.y)
@@ -64,7 +65,7 @@ async def test_a_point_outside_presses_nothing(
 
 @bounded(60)
 async def test_a_point_of_a_window_that_lies_off_the_screen(
-    backend: Backend, windows: Windows
+    server: XServer, backend: Backend, windows: World
 ) -> None:
     window = await windows.open("--geometry", "400x300+1100+80")
     region = (await backend.window(window.id)).region
@@ -74,7 +75,7 @@ async def test_a_point_of_a_window_that_lies_off_the_screen(
 
 
 @bounded(60)
-async def test_the_wheel(backend: Backend, window: TextWindow) -> None:
+async def test_the_wheel(server: XServer, backend: Backend, window: TextWindow) -> None:
     await backend.scroll(50, 50, 2, window.id)
     await backend.scroll(50, 50, -1, window.id)
     await backend.scroll(50, 50, 0, window.id)
@@ -84,7 +85,7 @@ async def test_the_wheel(backend: Backend, window: TextWindow) -> None:
 
 
 @bounded(60)
-async def test_a_drag(backend: Backend, window: TextWindow) -> None:
+async def test_a_drag(server: XServer, backend: Backend, window: TextWindow) -> None:
     await backend.drag((10, 10), (200, 100), window.id)
     release = await window.seen("release")
     assert window.clicks == [(10, 10, 1)]
@@ -99,7 +100,7 @@ async def test_a_move_clicks_nothing(backend: Backend, window: TextWindow) -> No
 
 
 @bounded(60)
-async def test_a_hidden_window_cannot_be_clicked(backend: Backend, windows: Windows) -> None:
+async def test_a_hidden_window_cannot_be_clicked(backend: Backend, windows: World) -> None:
     hidden = await windows.open("--hidden")
     inner = hidden.events("ready")[0]["window"]
     with pytest.raises(WindowNotFound):

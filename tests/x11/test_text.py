@@ -11,7 +11,7 @@ import trio
 from tests.support.bounds import bounded, until
 from tests.support.textwindow import TextWindow, is_gone
 from tests.support.xserver import XServer
-from tests.x11.conftest import Windows
+from tests.x11.conftest import World
 from ui_backends.base import Backend, FocusLost, PasteNotRead, Ping, WindowNotFound
 
 TEXTS = {
@@ -56,7 +56,7 @@ async def test_texts_and_keys_arrive_in_order(backend: Backend, window: TextWind
 
 @bounded(60)
 async def test_two_tasks_pasting_at_once_get_their_own_text(
-    backend: Backend, windows: Windows
+    backend: Backend, windows: World
 ) -> None:
     one = await windows.open("--geometry", "300x200+0+0", title="one")
     two = await windows.open("--geometry", "300x200+600+300", title="two")
@@ -96,7 +96,9 @@ async def test_a_popup_with_the_focus_gets_nothing(backend: Backend, window: Tex
 
 
 @bounded(60)
-async def test_a_window_that_is_gone_gets_nothing(backend: Backend, windows: Windows) -> None:
+async def test_a_window_that_is_gone_gets_nothing(
+    server: XServer, backend: Backend, windows: World
+) -> None:
     first = await windows.open(title="first")
     second = await windows.open(title="second")
     second.process.kill()
@@ -110,7 +112,7 @@ async def test_a_window_that_is_gone_gets_nothing(backend: Backend, windows: Win
 
 @bounded(60)
 async def test_an_app_that_does_not_ask_is_told_and_the_clipboard_disowned(
-    backend: Backend, windows: Windows
+    backend: Backend, windows: World
 ) -> None:
     stubborn = await windows.open("--stubborn")
     begun = trio.current_time()

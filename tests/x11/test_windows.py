@@ -9,15 +9,15 @@ import pytest
 
 from tests.support.bounds import bounded, until
 from tests.support.textwindow import TextWindow, is_gone
-from tests.support.xserver import xvfb
-from tests.x11.conftest import Windows
+from tests.support.xserver import XServer, xvfb
+from tests.x11.conftest import World
 from ui_backends.base import Backend, Ping, Window, WindowNotFound
 from ui_backends.display import wm_running
 from ui_backends.xdotool import XdotoolBackend
 
 
 @bounded(60)
-async def test_facts(backend: Backend, windows: Windows) -> None:
+async def test_facts(backend: Backend, windows: World) -> None:
     opened = await windows.open("--class", "Special", "--geometry", "321x123+50+60", title="名前 é")
     facts = await backend.window(opened.id)
     assert facts.title == "名前 é"
@@ -30,7 +30,7 @@ async def test_facts(backend: Backend, windows: Windows) -> None:
 
 
 @bounded(60)
-async def test_twins_are_told_apart_by_process(backend: Backend, windows: Windows) -> None:
+async def test_twins_are_told_apart_by_process(backend: Backend, windows: World) -> None:
     one, two = await windows.open(title="twin"), await windows.open(title="twin")
     twins = [w for w in await backend.windows() if w.title == "twin"]
     assert {w.pid for w in twins} == {one.process.pid, two.process.pid}
@@ -42,7 +42,7 @@ async def test_twins_are_told_apart_by_process(backend: Backend, windows: Window
 
 
 @bounded(60)
-async def test_a_hidden_window_is_not_found(backend: Backend, windows: Windows) -> None:
+async def test_a_hidden_window_is_not_found(backend: Backend, windows: World) -> None:
     hidden = await windows.open("--hidden", title="twin")
     shown = await windows.open(title="twin")
     twins = [w for w in await backend.windows() if w.title == "twin"]
@@ -65,7 +65,7 @@ async def test_a_popup_names_its_window(backend: Backend, window: TextWindow) ->
 
 
 @bounded(60)
-async def test_activation_moves_the_focus(backend: Backend, windows: Windows) -> None:
+async def test_activation_moves_the_focus(backend: Backend, windows: World) -> None:
     one, two = await windows.open(title="one"), await windows.open(title="two")
     assert await backend.active_window() == two.id
     await backend.activate(one.id)
@@ -95,7 +95,7 @@ async def test_closing(backend: Backend, window: TextWindow) -> None:
 
 
 @bounded(60)
-async def test_ping(backend: Backend, window: TextWindow) -> None:
+async def test_ping(server: XServer, backend: Backend, window: TextWindow) -> None:
     assert await backend.ping(window.id) is Ping.ALIVE
     os.kill(window.process.pid, signal.SIGSTOP)
     # Tk does not announce the protocol, so its silence proves nothing
