@@ -1,0 +1,124 @@
+"""The demo chat app: what is read off its windows, and how its kinds are carried out.
+
+Tk shows nothing to accessibility readers, so the window titles tell what is open, and pictures
+tell what the entry and the sign-in window show. The journal is read only as the message history.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bridge.apps import demo_screen as screen
+from bridge.apps.base import AppSettings, LaunchSpec, Reading
+from bridge.apps.demo_send import SendTextFlow
+from bridge.apps.demo_view import shows_qr
+from bridge.demoapp import theme
+from bridge.errors import BridgeError
+from bridge.flow import Flow
+from bridge.hands import Eyes, Hands
+from bridge.kinds import Kind
+from bridge.model import Json, LoginState
+from ui_backends import vision
+from ui_backends.base import Window
+
+SIGN_IN_ENV = "DESKBRIDGE_DEMO_SIGN_IN"
+CLEAN_ROUNDS = 8
+"""Dialogs, menus and searches that are closed before tidying gives up."""
+
+
+class DemoAdapter:
+    """See `bridge.apps.base.Adapter`."""
+
+    name = "demo"
+    durable_history = True
+    kinds: Mapping[str, Kind] = {}
+
+    def __init__(self, settings: AppSettings) -> None:
+        self._settings = settings
+        self.flows: Mapping[str, Flow[Any]] = {"send_text": SendTextFlow(settings.state_dir)}
+
+    def launch(self) -> LaunchSpec:
+        """The app from this very installation, on the bridge's state directory."""
+        argv = (
+            sys.executable,
+            "-m",
+            "bridge.demoapp",
+            "--state-dir",
+            str(self._settings.state_dir),
+        )
+        env = {name: value for name, value in self._settings.env.items() if name == SIGN_IN_ENV}
+        # an installed package needs no folder; the root keeps a local `bridge` from being taken
+        return LaunchSpec(argv, env=env, cwd=Path("/"))
+
+    async def probe(self, eyes: Eyes) -> Reading:
+        """The main window's title tells the account; the sign-in window has to be looked at."""
+        view = await screen.look(eyes)
+        if view.main is not None and view.title is not None:
+            state = LoginState.OFFLINE if view.title.offline else LoginState.LOGGED_IN
+            return Reading(state, view.title.account, {"title": view.main.title})
+        if view.sign_in is not None:
+            return await _sign_in(eyes, view.sign_in)
+        blank = vision.blank(await eyes.capture())
+        return Reading(LoginState.UNKNOWN, evidence={"windows": 0, "screen_blank": blank})
+
+    async def clean_screen(self, hands: Hands) -> None:
+        """Dialogs, menus and the search closed, the entry empty. APP_NOT_READY without a window."""
+        for _ in range(CLEAN_ROUNDS):
+            if not await self._close_one(hands):
+                break
+        view = await screen.look(hands)
+        if view.main is None:
+            if view.sign_in is None:
+                raise BridgeError("APP_NOT_READY", "the app shows no window", executed=False)
+            return  # its sign-in has nothing to tidy
+        screen.undisturbed(view)
+        await hands.activate(view.main.id)
+        await screen.empty_entry(hands, view.main.id)
+
+    async def _close_one(self, hands: Hands) -> bool:
+        """Close what stands in front; False when nothing does."""
+        view = await screen.look(hands)
+        if view.menus:
+            # an open menu holds the keyboard itself, whatever window has the focus
+            await hands.chord("Escape")
+            await _gone(hands, view.menus[0])
+        elif view.dialogs:
+            await hands.activate(view.dialogs[0].id)
+            await hands.chord("Escape", window=view.dialogs[0].id)
+            await _gone(hands, view.dialogs[0])
+        elif view.main is not None and view.title is not None and view.title.searching:
+            await hands.activate(view.main.id)
+            await hands.chord("Escape", window=view.main.id)
+            await _search_left(hands)
+        else:
+            return False
+        return True
+
+
+async def _sign_in(eyes: Eyes, window: Window) -> Reading:
+    picture = await eyes.capture(window.id)
+    evidence: dict[str, Json] = {"title": window.title}
+    if vision.blank(picture) or picture.size != (theme.SIGN_IN_WIDTH, theme.SIGN_IN_HEIGHT):
+        return Reading(LoginState.UNKNOWN, evidence={**evidence, "screen_blank": True})
+    state = LoginState.QR if shows_qr(picture) else LoginState.STARTING
+    return Reading(state, evidence=evidence)
+
+
+async def _gone(hands: Hands, window: Window) -> None:
+    async def gone() -> bool | None:
+        return (
+            None if any(w.id == window.id and w.viewable for w in await hands.windows()) else True
+        )
+
+    await hands.until(f"the end of the window {window.title!r}", gone)
+
+
+async def _search_left(hands: Hands) -> None:
+    async def left() -> bool | None:
+        title = (await screen.look(hands)).title
+        return None if title is not None and title.searching else True
+
+    await hands.until("the end of the search", left)
