@@ -41,9 +41,6 @@ class DemoApp:
         self._sign_in: SignInWindow | None = None
         self._root = root = tk.Tk(className=titles.WM_CLASS)
         root.withdraw()
-        # tells the window manager whose process it is: sets _NET_WM_PID too
-        root.client(socket.gethostname())
-        root.protocol("WM_DELETE_WINDOW", self.quit)
         self._fonts = theme.Fonts(root)
         self._control = ControlSocket(root, state_dir, self._take_fault)
         self._wake_on_signals()
@@ -92,10 +89,7 @@ class DemoApp:
         if self._sign_in is not None:
             self._sign_in.close()
             self._sign_in = None
-        self._main = MainWindow(self._root, self._fonts, self)
-        self._root.geometry(f"{theme.WIDTH}x{theme.HEIGHT}")
-        self._root.minsize(640, 420)
-        self._root.deiconify()
+        self._main = MainWindow(self._root, self._fonts, self, self.quit)
 
     def ask_sign_out(self) -> None:
         """Open the confirmation."""
@@ -107,7 +101,6 @@ class DemoApp:
         if self._main is not None:
             self._main.close()
             self._main = None
-        self._root.withdraw()
         self._open_sign_in(manual=True)
 
     # messages
@@ -167,8 +160,11 @@ class DemoApp:
     def _show_dialog(self, title: str, text: str, choices: list[Choice]) -> None:
         if self._dialog is not None:
             self._dialog.close()
+        behind = self._main or self._sign_in
+        if behind is None:
+            return
         self._dialog = Dialog(
-            self._root, self._fonts, title=title, text=text, choices=choices,
+            behind.window, self._fonts, title=title, text=text, choices=choices,
             on_close=self._dialog_closed,
         )  # fmt: skip
 

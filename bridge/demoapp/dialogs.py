@@ -5,7 +5,8 @@ from __future__ import annotations
 import tkinter as tk
 from collections.abc import Callable, Sequence
 
-from bridge.demoapp import theme
+from bridge.demoapp import theme, titles
+from bridge.demoapp.windows import claim
 
 Choice = tuple[str, Callable[[], None] | None]
 
@@ -18,7 +19,7 @@ class Dialog:
 
     def __init__(
         self,
-        parent: tk.Tk,
+        parent: tk.Toplevel,
         fonts: theme.Fonts,
         *,
         title: str,
@@ -27,13 +28,15 @@ class Dialog:
         on_close: Callable[[], None],
     ) -> None:
         self._on_close = on_close
-        self.window = window = tk.Toplevel(parent, background=theme.PAPER, padx=24, pady=20)
+        self.window = window = tk.Toplevel(
+            parent, class_=titles.WM_CLASS, background=theme.PAPER, padx=24, pady=20
+        )
         window.withdraw()
         window.title(title)
         window.transient(parent)
         window.attributes("-type", "dialog")
         window.resizable(False, False)
-        window.protocol("WM_DELETE_WINDOW", self.close)
+        claim(window, self.close)
         window.bind("<Escape>", lambda _event: self.close())
         self._draw(fonts, title, text, choices)
         self._show(parent)
@@ -68,7 +71,7 @@ class Dialog:
         if first:
             self._first = button
 
-    def _show(self, parent: tk.Tk) -> None:
+    def _show(self, parent: tk.Toplevel) -> None:
         """Appear in the upper part of the parent, so that the entry stays in sight."""
         self.window.update_idletasks()
         left = parent.winfo_rootx() + (parent.winfo_width() - self.window.winfo_reqwidth()) // 2

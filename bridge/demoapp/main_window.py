@@ -13,6 +13,7 @@ from bridge.demoapp.contacts import CONTACTS, Contact, search
 from bridge.demoapp.memory import Memory
 from bridge.demoapp.search_state import Search
 from bridge.demoapp.shapes import Shapes
+from bridge.demoapp.windows import claim
 
 
 class Desk(Protocol):
@@ -44,14 +45,20 @@ class Desk(Protocol):
 
 
 class MainWindow:
-    """Lives in the root window while an account is signed in."""
+    """There while an account is signed in."""
 
-    def __init__(self, root: tk.Tk, fonts: theme.Fonts, desk: Desk) -> None:
-        self._root, self._desk = root, desk
+    def __init__(
+        self, root: tk.Tk, fonts: theme.Fonts, desk: Desk, on_close: Callable[[], None]
+    ) -> None:
+        self._desk = desk
+        self.window = window = tk.Toplevel(root, class_=titles.WM_CLASS)
+        claim(window, on_close)
+        window.geometry(f"{theme.WIDTH}x{theme.HEIGHT}")
+        window.minsize(640, 420)
         self._search: Search | None = None
         self._chat: Contact | None = None
-        shapes = Shapes(root)
-        self._page = tk.Frame(root, background=theme.PAPER)
+        shapes = Shapes(window)
+        self._page = tk.Frame(window, background=theme.PAPER)
         self._page.pack(fill="both", expand=True)
         self._side = SidePanel(
             self._page, fonts, shapes, account=desk.account, paste_text=self._paste_search,
@@ -63,7 +70,7 @@ class MainWindow:
             self._page, fonts, shapes, paste_text=self._paste_entry, on_send=self._send
         )
         self._view.frame.pack(side="left", fill="both", expand=True)
-        self._menu_items = tk.Menu(root, tearoff=False, font=fonts.text)
+        self._menu_items = tk.Menu(window, tearoff=False, font=fonts.text)
         self._menu_items.add_command(label="Sign out…", command=desk.ask_sign_out)
         self._bind()
         self.refresh()
@@ -74,8 +81,8 @@ class MainWindow:
         box, entry = self._side.search, self._view.entry
         for field in (box, entry):
             field.bind("<Control-f>", self._open_search)
-        self._root.bind("<Control-f>", self._open_search)
-        self._root.bind("<F10>", self._key(self._menu))
+        self.window.bind("<Control-f>", self._open_search)
+        self.window.bind("<F10>", self._key(self._menu))
         box.bind("<FocusIn>", lambda _event: self._enter_search())
         box.bind("<KeyRelease>", lambda _event: self._search_changed())
         box.bind("<Down>", self._key(lambda: self._move(1)))
@@ -107,7 +114,7 @@ class MainWindow:
         )
         self._side.show_connection(offline=self._desk.offline)
         part = search_now.title if search_now else None
-        self._root.title(
+        self.window.title(
             titles.main_title(
                 self._desk.account, offline=self._desk.offline, chat=chat, search=part
             )
@@ -124,11 +131,8 @@ class MainWindow:
         self.refresh()
 
     def close(self) -> None:
-        """Take everything out of the root window again."""
-        self._root.unbind("<Control-f>")
-        self._root.unbind("<F10>")
-        self._menu_items.destroy()
-        self._page.destroy()
+        """Take the window away."""
+        self.window.destroy()
 
     # search
 
@@ -188,7 +192,7 @@ class MainWindow:
 
     def _clipboard(self) -> str:
         try:
-            return self._root.clipboard_get(type="UTF8_STRING")
+            return self.window.clipboard_get(type="UTF8_STRING")
         except tk.TclError:  # nobody owns it, or it holds no text
             return ""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from bridge.demoapp import theme, titles
 from bridge.demoapp.shapes import qr_image
+from bridge.demoapp.windows import claim
 
 
 class SignInWindow:
@@ -22,7 +23,7 @@ class SignInWindow:
         top = (root.winfo_screenheight() - theme.SIGN_IN_HEIGHT) // 2
         window.geometry(f"{theme.SIGN_IN_WIDTH}x{theme.SIGN_IN_HEIGHT}+{left}+{top}")
         window.resizable(False, False)
-        window.protocol("WM_DELETE_WINDOW", on_close)
+        claim(window, on_close)
         self._screen = tk.Frame(window)
 
     def _fresh_screen(self) -> tk.Frame:
