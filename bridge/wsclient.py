@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -127,17 +127,20 @@ class Feed:
         or trio.TooSlowError.
         """
         try:
-            async with open_websocket(
-                self.url, token=self.token, connect_timeout=self.connect_timeout
-            ) as connection:
-                yield self._messages(connection)
+            async with (
+                open_websocket(
+                    self.url, token=self.token, connect_timeout=self.connect_timeout
+                ) as connection,
+                aclosing(self._messages(connection)) as messages,
+            ):
+                yield messages
         except HandshakeError as error:
             status = getattr(error, "status_code", None)
             if status is not None and status < 500:
                 raise FeedRefused(f"the bridge answered {status}") from error
             raise
 
-    async def _messages(self, connection: WebSocketConnection) -> AsyncIterator[Any]:
+    async def _messages(self, connection: WebSocketConnection) -> AsyncGenerator[Any, None]:
         while True:
             try:
                 with trio.fail_after(SILENCE):

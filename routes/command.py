@@ -13,12 +13,16 @@ from bridge.desktop import DesktopError
 from bridge.errors import BridgeError
 from bridge.lifetime import watch_signals
 from bridge.opening import open_bridge
+from bridge.polling import poll
 from bridge.seat import DisplayEnded
 from bridge.store import AlreadyHeld, NewerDatabase
 from routes.server import ServerConfig, serve
 
 HARD_DEADLINE = 12.0
 """Seconds from the signal to the forced end of the process, before display and app are ended."""
+
+READY_PATIENCE = 20.0
+"""Seconds that the greeting waits for the app, so that what it shows works at once."""
 
 _EXPECTED = (
     SettingsError,
@@ -61,8 +65,13 @@ async def _main(settings: Settings) -> None:
             host, port = await nursery.start(serve, bridge, config)
             await nursery.start(_work, bridge)
             (settings.state_dir / "port").write_text(f"{port}\n")
+            await poll(partial(_is_ready, bridge), READY_PATIENCE)
             _greet(bridge, f"http://{host}:{port}", settings)
         outermost.cancel_scope.cancel()
+
+
+async def _is_ready(bridge: Bridge) -> bool | None:
+    return (await bridge.ready())[0] or bridge.closing.is_set() or None
 
 
 async def _work(

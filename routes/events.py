@@ -73,7 +73,7 @@ class Events:
         return reason
 
     async def _send_all(self, feed: Subscription) -> None:
-        await websocket.send(json.dumps(render.shown(feed.hello), ensure_ascii=False))
+        await websocket.send(json.dumps(feed.hello, ensure_ascii=False))
         while True:
             events = await _within(HEARTBEAT, feed.frame)
             if events is None:

@@ -11,7 +11,7 @@ from bridge.core_types import Filter
 from bridge.errors import BridgeError
 from bridge.model import State
 
-MAX_WAIT = 600.0
+MAX_WAIT = 300.0
 """Seconds that one request may wait."""
 
 MAX_KEY = 191

@@ -58,7 +58,7 @@ def action(action: Action, waiting: Mapping[str, Json] | None = None) -> dict[st
         "effect": action.effect.value,
         "steps": [step(done) for done in action.steps],
         "evidence": shown(action.evidence),
-        "result": shown(action.result),
+        "result": None if action.result is None else dict(action.result),
         "error": shown(action.error),
     }
     if waiting is not None:
