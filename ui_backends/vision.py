@@ -27,6 +27,7 @@ BLANK_SPREAD = 8
 """Difference between the darkest and the brightest pixel up to which a picture is blank."""
 
 
+_Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 _Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -70,7 +71,7 @@ class Verdict:
         return self.matches[0] if self.matches else None
 
 
-def _pixels(picture: Image.Image, mode: str = "RGB") -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _pixels(picture: Image.Image, mode: str = "RGB") -> _Pixels:
     return np.asarray(picture if picture.mode == mode else picture.convert(mode))
 
 
@@ -106,22 +107,33 @@ def changed(
     """Whether more changed than a caret that came, went, blinked or moved.
 
     A caret is an upright bar at most `caret[0]` pixels wide and at least `caret[1]` high; one
-    that moved leaves two of the same size. A narrow letter is lower, has gaps, or makes the
-    place of a caret that moved wider; a lone "|" is the one character that can pass for a caret.
+    that moved leaves two of the same size. It covers what is below it, so in one of the pictures
+    it is of one colour. A narrow letter is lower, or makes the place of a caret that moved wider
+    and uneven; a lone "|" is the one character that can pass for a caret.
     """
     if before.size != after.size:
         return True
-    apart = cv2.absdiff(_pixels(before), _pixels(after)).max(axis=2) > tolerance
-    bars = [_bar(apart[:, start:end], caret) for start, end in _runs(apart.any(axis=0))]
-    return None in bars or len(bars) > 2 or len(set(bars)) > 1
+    pictures = _pixels(before), _pixels(after)
+    apart = cv2.absdiff(*pictures).max(axis=2) > tolerance
+    bars = []
+    for start, end in _runs(apart.any(axis=0)):
+        rows = np.flatnonzero(apart[:, start:end].any(axis=1))
+        top, bottom = int(rows[0]), int(rows[-1]) + 1
+        bars.append((end - start, bottom - top))
+        boxes = [pixels[top:bottom, start:end] for pixels in pictures]
+        if not _fits(bars[-1], caret) or not any(_plain(box, tolerance) for box in boxes):
+            return True
+    return len(bars) > 2 or len(set(bars)) > 1
 
 
-def _bar(apart: _Flags, caret: tuple[int, int]) -> tuple[int, int] | None:
-    """Width and height of the caret-like bar that these changed columns form, else None."""
-    rows = np.flatnonzero(apart.any(axis=1))
-    width, height = apart.shape[1], int(rows[-1] - rows[0]) + 1
-    solid = np.count_nonzero(apart) > 0.98 * width * height
-    return (width, height) if solid and width <= caret[0] and height >= caret[1] else None
+def _fits(bar: tuple[int, int], caret: tuple[int, int]) -> bool:
+    return bar[0] <= caret[0] and bar[1] >= caret[1]
+
+
+def _plain(box: _Pixels, tolerance: int) -> bool:
+    """Whether a box is of one colour: where the caret is, whatever letter lies below it."""
+    flat = box.reshape(-1, box.shape[-1])
+    return bool((flat.max(axis=0).astype(int) - flat.min(axis=0) <= tolerance).all())
 
 
 def _runs(flags: _Flags) -> list[tuple[int, int]]:
@@ -170,9 +182,7 @@ def match(picture: Image.Image, template: Template, region: Region | None = None
     return Match(template.name, score, found)
 
 
-def _best(
-    stage: np.ndarray[Any, np.dtype[np.uint8]], sought: np.ndarray[Any, np.dtype[np.uint8]]
-) -> tuple[float, tuple[int, int]]:
+def _best(stage: _Pixels, sought: _Pixels) -> tuple[float, tuple[int, int]]:
     """The highest score and its corner.
 
     The usual correlation is undefined for a template or a place of one colour, and then says 1

@@ -101,6 +101,8 @@ class XdotoolBackend:
         self._clipboard = Clipboard(display)
         # A window whose app did not ask for its text: its event loop may still hold the chord.
         self._unread: WindowId | None = None
+        # What the lock's last cleaning released.
+        self._cleaned: list[str] = []
         self._decoder = trio.CapacityLimiter(1)
         self._env = {key: os.environ[key] for key in _KEPT_ENV if key in os.environ}
         self._env |= {"DISPLAY": display, "LC_ALL": "C.UTF-8", STATE_ID: state_id}
@@ -236,8 +238,10 @@ class XdotoolBackend:
 
     async def release_all(self) -> list[str]:
         """Release every key and button."""
+        self._cleaned = []
         async with self._command("release_all") as budget:
-            return await self._ask(budget, keyboard.release_everything)
+            down = await self._ask(budget, keyboard.release_everything)
+            return self._cleaned + down
 
     # --- parts of commands
 
@@ -256,8 +260,9 @@ class XdotoolBackend:
 
     async def _release(self) -> None:
         """The lock's cleaner."""
-        for name in await self._x.call(keyboard.release_everything):
-            _log.warning("xdotool.released", display=self.display, key=name)
+        self._cleaned = await self._x.call(keyboard.release_everything)
+        if self._cleaned:
+            _log.warning("xdotool.released", display=self.display, keys=self._cleaned)
 
     async def _point(
         self, name: str, x: int, y: int, window: WindowId | None, then: Sequence[str]

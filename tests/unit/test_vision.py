@@ -57,6 +57,11 @@ class TestChanged:
     def test_a_moved_caret_is_no_change(self) -> None:
         assert not vision.changed(entry("hello", caret=60), entry("hello", caret=150))
 
+    @pytest.mark.parametrize("column", range(3, 60))
+    def test_a_caret_that_blinks_over_text_is_no_change(self, column: int) -> None:
+        assert not vision.changed(entry("hill 好 dd", caret=column), entry("hill 好 dd"))
+        assert not vision.changed(entry("hill 好 dd"), entry("hill 好 dd", caret=column))
+
     def test_a_caret_that_moved_to_another_line_is_no_change(self) -> None:
         before, after = canvas((300, 60)), canvas((300, 60))
         ImageDraw.Draw(before).rectangle((5, 4, 6, 20), fill=DARK)

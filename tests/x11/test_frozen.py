@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -69,14 +70,15 @@ async def focused(backend: Backend, window: TextWindow) -> bool:
 async def test_a_capture_of_a_frozen_display_ends_at_five_seconds_and_its_process_is_gone(
     server: XServer, window: TextWindow
 ) -> None:
-    async with XdotoolBackend(server.display, state_id="frozen-capture") as backend:
+    state_id = f"frozen-capture-{os.getpid()}"
+    async with XdotoolBackend(server.display, state_id=state_id) as backend:
         await backend.windows()
         server.freeze()
         begun = trio.current_time()
         with pytest.raises(StepTimeout):
             await backend.capture()
         assert 4.9 < trio.current_time() - begun < 5.6
-        assert marked_processes("frozen-capture") == []
+        assert marked_processes(state_id) == []
         server.thaw()
         assert (await backend.capture()).size == (1280, 800)
 

@@ -76,7 +76,6 @@ async def test_a_modifier_left_down_by_someone_else_does_not_turn_text_into_shor
 
 @bounded(60)
 async def test_release_all_names_what_was_down(backend: Backend, server: XServer) -> None:
-    await backend.windows()  # the first command cleans by itself
     await press_and_hold(server, "shift")
     done = await run(["xdotool", "mousedown", "3"], timeout=10, env=server.env())
     assert done.returncode == 0
@@ -176,20 +175,22 @@ async def test_a_killed_xdotool_fails_the_command_and_releases(
 
 @bounded(60)
 async def test_left_over_commands_are_ended_and_only_ours(server: XServer) -> None:
+    mine = f"left-{os.getpid()}"
+
     async def start(argv: list[str], state_id: str) -> trio.Process:
         env = server.env(DESKBRIDGE_STATE_ID=state_id)
         return await trio.lowlevel.open_process(argv, env=env)
 
-    ours = await start(["xdotool", "keydown", "Return", "sleep", "1000"], "left")
-    others = await start(["xdotool", "sleep", "1000"], "left-too")
-    program = await start(["sleep", "1000"], "left")
+    ours = await start(["xdotool", "keydown", "Return", "sleep", "1000"], mine)
+    others = await start(["xdotool", "sleep", "1000"], f"{mine}-too")
+    program = await start(["sleep", "1000"], mine)
     try:
         await until(lambda: return_is_down(server))
-        assert await end_leftovers("left") == [ours.pid]
+        assert await end_leftovers(mine) == [ours.pid]
         assert await ours.wait() == -signal.SIGKILL
         assert others.poll() is None
         assert program.poll() is None
-        assert await end_leftovers("left") == []
+        assert await end_leftovers(mine) == []
     finally:
         for process in (ours, others, program):
             process.kill()

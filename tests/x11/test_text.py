@@ -136,6 +136,7 @@ async def test_a_frozen_app_gets_no_second_text_and_no_late_one(
     with pytest.raises(PasteNotRead):
         await backend.paste_text(window.id, "first")
     os.kill(window.process.pid, signal.SIGCONT)
+    await window.seen("key", 2)
     await window.settle()
     # the chord was still in its queue; what it asked for was not there any more
     assert [e["key"] for e in window.events("key")] == ["Control_L", "v"]

@@ -91,6 +91,7 @@ class TextApp:
             if command == "dialog":
                 popup.attributes("-type", "dialog")
             popup.after_idle(popup.focus_force)
+        self.root.update()  # what the X server sent before this command comes first
         self.write("done", command=command)
 
 
