@@ -141,7 +141,11 @@ class Backend(Reader, Protocol):
     async def click(
         self, x: int, y: int, window: WindowId | None = None, *, button: int = 1, count: int = 1
     ) -> None:
-        """Move and click in one command."""
+        """Move and click in one command.
+
+        Raises FocusLost, nothing pressed, when another window covers the point of `window`; so do
+        the other pointer commands.
+        """
         ...
 
     async def scroll(self, x: int, y: int, clicks: int, window: WindowId | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from Xlib.display import Display
 
 from ui_backends import windows
-from ui_backends.base import OutOfBounds, Region, Window, WindowId, WindowNotFound
+from ui_backends.base import FocusLost, OutOfBounds, Region, Window, WindowId, WindowNotFound
 
 
 def read_now(display: Display, window: WindowId) -> Window:
@@ -26,7 +26,10 @@ def bounds_of(display: Display, window: WindowId | None) -> Region:
 def point_on_screen(
     display: Display, point: tuple[int, int], window: WindowId | None
 ) -> tuple[int, int]:
-    """A point of a window (of the screen without one) in screen pixels. Raises OutOfBounds."""
+    """A point of a window (of the screen without one) in screen pixels.
+
+    Raises OutOfBounds, and FocusLost when another window covers the point: a click would hit that.
+    """
     x, y = point
     bounds = bounds_of(display, window)
     if not (0 <= x < bounds.width and 0 <= y < bounds.height):
@@ -35,6 +38,8 @@ def point_on_screen(
     at = (bounds.x + x, bounds.y + y)
     if not (0 <= at[0] < width and 0 <= at[1] < height):
         raise OutOfBounds(f"{x},{y} of the window lies off the screen")
+    if window is not None and windows.window_at(display, *at) != windows.top_level(display, window):
+        raise FocusLost(f"another window covers {x},{y} of window {window:#x}")
     return at
 
 

@@ -200,7 +200,7 @@ def active_window(display: Display) -> WindowId | None:
 
 
 def window_at(display: Display, x: int, y: int) -> WindowId | None:
-    """The top-level window that shows at a point of the screen, None for the root."""
+    """The top-level window that gets a click at a point of the screen, None for the root."""
     root = _root(display)
     inner, child = root, root.translate_coords(root, x, y).child
     try:

@@ -8,7 +8,7 @@ from tests.support.bounds import bounded
 from tests.support.textwindow import TextWindow
 from tests.support.xserver import XServer
 from tests.x11.conftest import World
-from ui_backends.base import Backend, OutOfBounds, WindowNotFound
+from ui_backends.base import Backend, FocusLost, OutOfBounds, WindowNotFound
 
 
 @pytest.mark.parametrize("point", [(0, 0), (0, 1), (1, 0), (399, 299), (200, 150)])
@@ -107,3 +107,23 @@ async def test_a_hidden_window_cannot_be_clicked(backend: Backend, windows: Worl
         await backend.click(5, 5, inner)
     with pytest.raises(WindowNotFound):
         await backend.click(5, 5, 0x7FFFFF)
+
+
+@bounded(60)
+async def test_a_point_that_another_window_covers_is_not_clicked(
+    server: XServer, backend: Backend, windows: World
+) -> None:
+    lower = await windows.open("--geometry", "400x300+100+80", title="lower")
+    upper = await windows.open("--geometry", "200x150+150+150", title="upper")
+    low = (await backend.window(lower.id)).region
+    high = (await backend.window(upper.id)).region
+    covered = (high.x + 50 - low.x, high.y + 50 - low.y)
+    with pytest.raises(FocusLost) as caught:
+        await backend.click(*covered, lower.id)
+    assert not caught.value.executed
+    await backend.click(5, low.height - 5, lower.id)
+    await lower.seen("click")
+    await backend.click(*covered, lower.id)  # that click raised it
+    await lower.seen("click", 2)
+    assert lower.clicks == [(5, low.height - 5, 1), (*covered, 1)]
+    assert upper.clicks == []
