@@ -6,6 +6,7 @@ Everything here takes text and returns values; reading the files is `bridge.apps
 from __future__ import annotations
 
 import re
+import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -191,23 +192,40 @@ def own_names(account: Account) -> frozenset[str]:
     return frozenset({account.name, plain, account.jid, plain.partition("@")[0]})
 
 
-_XML_CHARACTER = re.compile("[\t\n\u0020-\ud7ff\ue000-\ufffb\ufffd\U00010000-\U0010ffff]*")
+_CARRIED = re.compile("[\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffb\ufffd\U00010000-\U0010ffff]*")
+"""All that XML allows, without the control characters that Pidgin rewrites and the widget's
+own placeholder."""
+
 _ESCAPED = {"&": 5, "<": 4, ">": 4, '"': 6, "'": 6}
+
+_REWRITTEN = re.compile(
+    r"(?:^|[\s,])(?:www|ftp)\.[^ \n]"  # sent as "www.a.b <http://www.a.b>"
+    r"|\S*(?:[a-z]:|@)[^ \n]*(?:&#?\w+;|\t)",  # a link with an entity or a tab in it, likewise
+    re.IGNORECASE,
+)
+"""What Pidgin makes a link of and sends with the link's address behind it."""
 
 
 def check_text(text: str) -> None:
     """Refuse a text that would not arrive exactly, or that the entry cannot show.
 
-    Raises BridgeError INVALID_REQUEST: control characters (XMPP carries none but tab and
-    newline), placeholders that the widget keeps for itself, blanks only, or too long.
+    Raises BridgeError INVALID_REQUEST (a character that is not carried, nothing visible, too
+    long) or UNSUPPORTED_BY_APP (Pidgin would send another text).
     """
-    if not _XML_CHARACTER.fullmatch(text):
+    if not _CARRIED.fullmatch(text):
         raise _refused("the text holds a character that XMPP or Pidgin does not carry")
-    if not text.strip():
-        raise _refused("the text is blank")
+    if all(unicodedata.category(character)[0] in "CZ" for character in text):
+        raise _refused("the text shows nothing")
     size = len(text.encode()) + sum(text.count(c) * (n - 1) for c, n in _ESCAPED.items())
     if size > MAX_STANZA:
         raise _refused(f"the text takes {size} bytes on the wire; at most {MAX_STANZA} pass")
+    changed = _REWRITTEN.search(text)
+    if changed:
+        raise BridgeError(
+            "UNSUPPORTED_BY_APP",
+            f"Pidgin would send {changed[0].strip()!r}… with a link behind it; write the link out",
+            executed=False,
+        )
 
 
 def _refused(detail: str) -> BridgeError:
@@ -219,12 +237,15 @@ def typed(text: str) -> str:
     return f"/say {text}" if text.startswith("/") else text
 
 
+_DEED = re.compile(r"((?:<[^>]*>)*)/me ", re.IGNORECASE)
+"""The start of a text that Pidgin tells in the third person; it looks behind what seems a tag."""
+
+
 def logged(text: str, name: str) -> str:
     """How Pidgin's text log writes `text` said by `name`, without the time in front."""
     plain = text.replace("\t", " ")
-    if plain[:4].lower() == "/me ":
-        return f"***{name} {plain[4:]}"
-    return f"{name}: {plain}"
+    deed = _DEED.match(plain)
+    return f"***{name} {deed[1]}{plain[deed.end() :]}" if deed else f"{name}: {plain}"
 
 
 _RECORD = r"^\([^()\n]{1,60}\) "

@@ -41,9 +41,9 @@ class SendTextFlow:
         target = resolve(contacts, ctx.params.to)
         names = _distinct_names(session, target)
         chat = await self._chats.open(hands, session, contacts, target)
-        await clear_entry(hands, chat)
+        blank = await clear_entry(hands, chat)
         await hands.paste_text(chat.window, typed(text))
-        draft = (await settled_draft(hands, chat)).image
+        draft = (await settled_draft(hands, chat, blank)).image
         logs = log_folder(self._view.folder, session.account, target.jid)
         position = await self._view.read(partial(log_position, logs))
         mark = {
@@ -130,7 +130,7 @@ class SendTextFlow:
             entry = find_entry(await ctx.eyes.capture(window.id))
         except BridgeError:
             return False
-        return entry is not None and not entry.empty and entry.shows(draft)
+        return entry is not None and entry.shows(draft)
 
 
 def _result(said: Said, mark: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -155,8 +155,8 @@ async def see_entry(eyes: Eyes, chat: Chat) -> Entry | None:
     return find_entry(await eyes.capture(chat.window))
 
 
-async def clear_entry(hands: Hands, chat: Chat) -> None:
-    """Empty the entry and see that it is empty."""
+async def clear_entry(hands: Hands, chat: Chat) -> Entry:
+    """Empty the entry; how it looks then."""
     # A plain key brings the focus into the entry, wherever in the window it was.
     await hands.chord("space", window=chat.window)
     await hands.chord("ctrl", "a", window=chat.window)
@@ -169,17 +169,17 @@ async def clear_entry(hands: Hands, chat: Chat) -> None:
         await require_focus(hands, chat.window)
         return None
 
-    await hands.until("an empty entry", empty, timeout=3)
+    return await hands.until("an empty entry", empty, timeout=3)
 
 
-async def settled_draft(hands: Hands, chat: Chat) -> Entry:
-    """The entry once it shows something and has stopped changing."""
+async def settled_draft(hands: Hands, chat: Chat, blank: Entry) -> Entry:
+    """The entry once it differs from the empty one, in text or size, and stays as it is."""
     last: Entry | None = None
 
     async def settled() -> Entry | None:
         nonlocal last
         entry = await see_entry(hands, chat)
-        if entry is None or entry.empty:
+        if entry is None or (entry.empty and entry.region == blank.region):
             await require_focus(hands, chat.window)
             return None
         same = last is not None and entry.shows(last.image)
