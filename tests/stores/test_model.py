@@ -38,8 +38,10 @@ from bridge.store import Filter, Store, open_store
 
 OWNER = "me"
 WAITABLE = {State.PENDING, State.SCHEDULED, State.PAUSED}
-TIMES = st.one_of(st.none(), st.integers(0, 40))
-KEYS = st.one_of(st.none(), st.sampled_from("kl"))
+TIMES = st.sampled_from([None, None, None, None, 0, 5, 40])
+KEYS = st.sampled_from([None, None, "k", "l"])
+SELDOM = st.sampled_from([False, False, False, False, False, True])
+LIMITS = st.sampled_from([Limits()] * 5 + [Limits(max_waiting=1), Limits(max_pending=4)])
 
 
 class Host:
@@ -183,9 +185,9 @@ class QueueMachine(RuleBasedStateMachine):
         start_by=TIMES,
         not_before=TIMES,
         expires_at=TIMES,
-        hold=st.booleans(),
-        refused=st.booleans(),
-        limits=st.sampled_from([Limits(), Limits(max_waiting=1), Limits(max_pending=4)]),
+        hold=SELDOM,
+        refused=SELDOM,
+        limits=LIMITS,
     )
     def submit(
         self, priority, key, text, coalesce, start_by, not_before, expires_at, hold, refused, limits
@@ -275,6 +277,23 @@ class QueueMachine(RuleBasedStateMachine):
             )
         )
 
+    @rule(coalesce=KEYS, waited=st.booleans())
+    def submit_urgently_and_start(self, coalesce, waited) -> None:
+        """The short way to something that runs, from which most of the rest begins."""
+        self.submit(
+            priority=Priority.CRITICAL,
+            key=None,
+            text="x",
+            coalesce=coalesce,
+            start_by=5 if waited else None,
+            not_before=None,
+            expires_at=None,
+            hold=False,
+            refused=False,
+            limits=Limits(),
+        )
+        self.claim(upto=False)
+
     @precondition(lambda self: self.rows)
     @rule(data=st.data())
     def leave(self, data) -> None:
@@ -286,7 +305,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     # --- the worker
 
-    @rule(upto=st.booleans())
+    @rule(upto=SELDOM)
     def claim(self, upto) -> None:
         limit = len(self.rows) // 2 if upto else len(self.rows)
         ready = [
@@ -353,6 +372,13 @@ class QueueMachine(RuleBasedStateMachine):
             row.key = None
 
     @precondition(lambda self: self.any_in(State.RUNNING))
+    @rule(data=st.data())
+    def cancel_what_runs(self, data) -> None:
+        row = self.among(data, State.RUNNING)
+        self.call("cancel", row.id, revision=None, now=self.now, who="ops")
+        row.flagged = True
+
+    @precondition(lambda self: self.any_in(State.RUNNING))
     @rule(data=st.data(), after=TIMES, counted=st.booleans(), crashed=st.booleans())
     def requeue(self, data, after, counted, crashed) -> None:
         row = self.among(data, State.RUNNING)
@@ -387,7 +413,7 @@ class QueueMachine(RuleBasedStateMachine):
     # --- people and upkeep
 
     @precondition(lambda self: self.rows)
-    @rule(data=st.data(), stale=st.booleans())
+    @rule(data=st.data(), stale=SELDOM)
     def cancel(self, data, stale) -> None:
         row = data.draw(st.sampled_from(self.rows))
         revision = self.call("get", row.id).revision - stale
@@ -401,6 +427,7 @@ class QueueMachine(RuleBasedStateMachine):
         else:
             row.end(State.CANCELLED)
 
+    @precondition(lambda self: any(row.waited for row in self.rows))
     @rule()
     def fail_fast(self) -> None:
         error = BridgeError("APP_NOT_READY", "restarting", executed=False)
@@ -414,7 +441,7 @@ class QueueMachine(RuleBasedStateMachine):
         for row in expected:
             row.end(State.FAILED)
 
-    @rule(later=st.integers(-20, 30))
+    @rule(later=st.sampled_from([0, 1, 5, 5, 40, -20]))
     def time_passes_and_is_swept(self, later) -> None:
         self.now += later  # a clock can also be set back
         swept = self.call("sweep", self.now)
@@ -428,8 +455,10 @@ class QueueMachine(RuleBasedStateMachine):
                 row.state = State.PENDING
         assert swept.next_due is None or swept.next_due > self.now
 
-    @rule()
-    def restart(self) -> None:
+    @rule(really=SELDOM)
+    def restart(self, really) -> None:
+        if not really:
+            return
         self.host.run(self.stack.aclose)
         self.open()
         self.fence = self.call("acquire", OWNER, "w", self.now)
