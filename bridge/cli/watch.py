@@ -111,6 +111,9 @@ class PlainLines(Reporter):
 
     def message(self, board: Board, event: Mapping[str, Any]) -> None:
         """One line."""
+        if event.get("type") == "hello":
+            self._console.print(f"{clock(now_ms())} connected to {clean(board.base)}", markup=False)
+            return
         action = event.get("action")
         about = f" {clean(board.name(action))} {action}" if action else ""
         line = f"{clock(now_ms())} {clean(told(event), 160)}{about}"
