@@ -31,7 +31,7 @@ class Named:
 
     def is_called(self, wanted: str) -> bool:
         """Whether this is exactly its id, remark or name."""
-        return wanted in {self.id, self.name, self.remark}
+        return wanted in {self.id, self.name, self.remark} - {""}
 
     def to_json(self) -> dict[str, Json]:
         """As a candidate in an AMBIGUOUS_CONTACT error."""
