@@ -18,8 +18,8 @@ from ui_backends.base import Region
 
 Pixels = npt.NDArray[np.uint8]
 
-LOWEST = 24
-"""Pixels between the window's bottom and the entry's that are looked through."""
+LOWEST = 48
+"""Pixels that the entry may end above the window's bottom: a margin and perhaps a scroll bar."""
 LEFTMOST = 24
 """The same, between the window's left edge and the entry's."""
 BEVEL = 3
@@ -63,7 +63,7 @@ def find_entry(window: Image.Image) -> Entry | None:
     """The entry in a picture of a conversation window; None when there is none to be seen."""
     pixels: Pixels = np.asarray(window.convert("RGB"))
     height, width = pixels.shape[:2]
-    if height < 2 * LOWEST or width < 2 * LEFTMOST:
+    if height <= LOWEST or width < 2 * LEFTMOST:
         return None
     edge = pixels[height - BEVEL, BEVEL]
     for x in range(BEVEL, LEFTMOST):
@@ -71,6 +71,8 @@ def find_entry(window: Image.Image) -> Entry | None:
         if span is None:
             continue
         top, bottom = span
+        if (pixels[top:bottom, x + 1] != pixels[top, x]).any():
+            continue  # a line of the frame
         right = x + _width(pixels[top:bottom, x:])
         if right - x > width // 2:
             box = pixels[top:bottom, x:right]
