@@ -20,6 +20,9 @@ from ui_backends.base import CommandFailed, DisplayDead, UiError
 from ui_backends.xconn import XConnection, socket_of
 
 _TIMEOUT = 5.0
+_FROZEN = 60.0
+"""Seconds of silence after which the display counts as gone. Giving up closes the connection
+that holds the seat, so a server that is merely slow must not end it."""
 
 
 class SeatBusy(Exception):
@@ -54,7 +57,7 @@ class Seat:
         """
         while self._reason is None:
             try:
-                taken = await self._connection.call(self._taken)
+                taken = await self._connection.call(self._taken, timeout=_FROZEN)
             except UiError as error:
                 self._reason = str(error)
                 break

@@ -99,8 +99,8 @@ class XdotoolBackend:
         self._patience = paste_patience
         self._x = XConnection(display)
         self._clipboard = Clipboard(display)
-        # A window whose app did not ask for its text: its event loop may still hold the chord.
-        self._unread: WindowId | None = None
+        # Windows whose app did not ask for a text: its event loop may still hold the chord.
+        self._unread: set[WindowId] = set()
         # What the lock's last cleaning released.
         self._cleaned: list[str] = []
         self._decoder = trio.CapacityLimiter(1)
@@ -218,7 +218,7 @@ class XdotoolBackend:
                 await self._press(budget, chord)
                 read = await paste.read(self._patience, budget.end)
             if not read:
-                self._unread = window
+                self._unread.add(window)
                 raise PasteNotRead(f"window {window:#x} did not ask for the text")
 
     async def activate(self, window: WindowId) -> None:
@@ -297,17 +297,19 @@ class XdotoolBackend:
 
         An app that knows no ping is let through after the time of one.
         """
-        unread, self._unread = self._unread, None
-        if unread is None or not await self._ask(
-            budget, lambda d: windows.same_client(d, unread, window)
-        ):
+        if not self._unread:
+            return
+        unread = await self._ask(
+            budget, lambda d: {w for w in self._unread if windows.same_client(d, w, window)}
+        )
+        if not unread:
             return
         answer = await self._ask(budget, lambda d: ping_window(d, window, _PING_TIMEOUT))
         if answer is Ping.SILENT:
-            self._unread = unread
             error = PasteNotRead(f"window {window:#x} has not answered since an unread paste")
             error.executed = False
             raise error
+        self._unread -= unread
 
     async def _press(self, budget: _Budget, keys: Sequence[str]) -> None:
         await self._tool(budget, "xdotool", "key", "--delay", "0", "--", "+".join(keys))

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from Xlib import Xatom
+from Xlib.display import Display
 
 from tests.support.bounds import until
 from tests.support.xserver import XServer, started
 from ui_backends.base import Reader, Window, WindowId
+from ui_backends.display import connected
 
 PROGRAM = Path(__file__).parent.parent / "x11" / "textapp.py"
 
@@ -97,3 +100,20 @@ async def managed_of(reader: Reader, pid: int) -> Window:
             if window.pid == pid and window.managed and window.viewable:
                 return window
         await trio.sleep(0.01)
+
+
+async def announce_pings(server: XServer, window: WindowId) -> None:
+    """Let a window say that it answers `_NET_WM_PING`; Tk does, without saying so."""
+
+    def announce(display: Display) -> None:
+        names = ("WM_DELETE_WINDOW", "_NET_WM_PING")
+        display.create_resource_object("window", window).change_property(
+            display.intern_atom("WM_PROTOCOLS"),
+            Xatom.ATOM,
+            32,
+            [display.intern_atom(n) for n in names],
+        )
+        display.sync()
+
+    async with connected(server.display) as connection:
+        await connection.call(announce)

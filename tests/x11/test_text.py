@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from tests.support.bounds import bounded, until
-from tests.support.textwindow import TextWindow, is_gone
+from tests.support.textwindow import TextWindow, announce_pings, is_gone
 from tests.support.xserver import XServer
 from tests.x11.conftest import World
 from ui_backends.base import Backend, FocusLost, PasteNotRead, Ping, WindowNotFound
@@ -152,3 +152,43 @@ async def test_a_text_window_can_be_pasted_into_by_another_chord(
 ) -> None:
     await backend.paste_text(window.id, "by insert", chord=("shift", "Insert"))
     await window.shows("by insert")
+
+
+@bounded(60)
+async def test_nothing_more_is_pasted_until_the_app_answers(
+    server: XServer, backend: Backend, windows: World
+) -> None:
+    window = await windows.open()
+    await announce_pings(server, window.id)
+    os.kill(window.process.pid, signal.SIGSTOP)
+    with pytest.raises(PasteNotRead) as first:
+        await backend.paste_text(window.id, "first")
+    assert first.value.executed
+    for _ in range(2):
+        with pytest.raises(PasteNotRead) as next_one:
+            await backend.paste_text(window.id, "second")
+        assert not next_one.value.executed
+    os.kill(window.process.pid, signal.SIGCONT)
+    await backend.paste_text(window.id, "third")
+    await window.shows("third")
+    await window.settle()
+    assert [e["key"] for e in window.events("key")] == ["Control_L", "v"] * 2
+
+
+@bounded(60)
+async def test_an_unread_paste_does_not_hold_up_another_app(
+    server: XServer, backend: Backend, windows: World
+) -> None:
+    stopped = await windows.open(title="stopped")
+    await announce_pings(server, stopped.id)
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    with pytest.raises(PasteNotRead):
+        await backend.paste_text(stopped.id, "first")
+    other = await windows.open(title="other")
+    await backend.paste_text(other.id, "for the other")
+    await other.shows("for the other")
+    # the first app is still under suspicion
+    with pytest.raises((PasteNotRead, FocusLost)) as caught:
+        await backend.paste_text(stopped.id, "second")
+    assert not caught.value.executed
+    os.kill(stopped.process.pid, signal.SIGCONT)

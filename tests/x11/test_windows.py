@@ -6,9 +6,10 @@ import os
 import signal
 
 import pytest
+import trio
 
 from tests.support.bounds import bounded, until
-from tests.support.textwindow import TextWindow, is_gone
+from tests.support.textwindow import TextWindow, announce_pings, is_gone
 from tests.support.xserver import XServer, xvfb
 from tests.x11.conftest import World
 from ui_backends.base import Backend, Ping, Window, WindowNotFound
@@ -116,3 +117,19 @@ async def test_a_dialog_says_so_and_has_the_focus(backend: Backend, window: Text
 
 async def dialog_has_focus(backend: Backend, window: TextWindow) -> bool:
     return await backend.active_window() not in (window.id, None)
+
+
+@bounded(60)
+async def test_an_app_that_announces_pings_and_is_stopped_is_silent(
+    server: XServer, backend: Backend, windows: World
+) -> None:
+    window = await windows.open()
+    await announce_pings(server, window.id)
+    assert await backend.ping(window.id) is Ping.ALIVE
+    os.kill(window.process.pid, signal.SIGSTOP)
+    begun = trio.current_time()
+    assert await backend.ping(window.id, timeout=0.3) is Ping.SILENT
+    assert 0.3 <= trio.current_time() - begun < 1
+    os.kill(window.process.pid, signal.SIGCONT)
+    # the late answer to the first ping is not taken for one to the next
+    assert await backend.ping(window.id) is Ping.ALIVE
