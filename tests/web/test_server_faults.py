@@ -337,3 +337,33 @@ async def test_answer_to_a_large_body_that_nobody_reads_still_arrives() -> None:
                     assert answer.startswith(b"HTTP/1.1 401")
                     nursery.cancel_scope.cancel()
             assert await site.answers()
+
+
+async def test_body_in_many_parts_that_nobody_reads_holds_up_nothing() -> None:
+    """The app is done before its peer is: the reader must not wait for the app any more."""
+    head = b"POST /api/send/text HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with trio.fail_after(20):
+        async with serving(FakeCore(), grace=10.0) as site:
+            for _ in range(5):
+                async with await site.raw(head + b"1\r\nx\r\n" * 20_000) as stream:
+                    assert (await read_answer(stream)).startswith(b"HTTP/1.1 401")
+            begun = time.monotonic()
+        assert time.monotonic() - begun < 3  # no connection was left over
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", b"HTTP/1.1 4"),
+        (
+            GET[:-2] + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+            b"HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+            b"HTTP/1.1 200",
+        ),
+    ],
+    ids=["at once", "by upgrade"],
+)
+async def test_http_2_is_not_spoken(request_: bytes, status: bytes) -> None:
+    with trio.fail_after(10):
+        async with serving(FakeCore()) as site, await site.raw(request_) as stream:
+            assert (await stream.receive_some(4096)).startswith(status)
