@@ -91,16 +91,21 @@ class DemoAdapter:
             await _gone(hands, view.dialogs[0])
         elif view.main is not None and view.title is not None and view.title.searching:
             await hands.activate(view.main.id)
-            await hands.chord("Escape", window=view.main.id)
-            await _search_left(hands)
+            await screen.leave_search(hands, view.main.id)
         else:
             return False
         return True
 
 
 async def _sign_in(eyes: Eyes, window: Window) -> Reading:
-    picture = await eyes.capture(window.id)
     evidence: dict[str, Json] = {"title": window.title}
+    try:
+        picture = await eyes.capture(window.id)
+    except BridgeError as error:
+        if error.code != "WINDOW_NOT_FOUND":
+            raise
+        # it just made room for the main window; the next reading tells
+        return Reading(LoginState.UNKNOWN, evidence={**evidence, "window": "gone"})
     if vision.blank(picture) or picture.size != (theme.SIGN_IN_WIDTH, theme.SIGN_IN_HEIGHT):
         return Reading(LoginState.UNKNOWN, evidence={**evidence, "screen_blank": True})
     state = LoginState.QR if shows_qr(picture) else LoginState.STARTING
@@ -114,11 +119,3 @@ async def _gone(hands: Hands, window: Window) -> None:
         )
 
     await hands.until(f"the end of the window {window.title!r}", gone)
-
-
-async def _search_left(hands: Hands) -> None:
-    async def left() -> bool | None:
-        title = (await screen.look(hands)).title
-        return None if title is not None and title.searching else True
-
-    await hands.until("the end of the search", left)

@@ -73,7 +73,11 @@ async def until_title(eyes: Eyes, what: str, pick: Callable[[MainTitle], T | Non
 
 
 async def search(hands: Hands, main: WindowId, wanted: str) -> list[Named]:
-    """Search and read every hit; the last one stays highlighted."""
+    """Search and read every hit; the last one stays highlighted.
+
+    A search that is open already is left first: its hits could be taken for the new ones.
+    """
+    await leave_search(hands, main)
     await hands.chord("ctrl", "f", window=main)
     await until_title(hands, "the search", lambda title: title.searching or None)
     await hands.paste_text(main, wanted)
@@ -89,6 +93,20 @@ async def search(hands: Hands, main: WindowId, wanted: str) -> list[Named]:
         if position < hits.total:
             await hands.chord("Down", window=main)
     return found
+
+
+async def leave_search(hands: Hands, main: WindowId) -> None:
+    """Close the search if it is open."""
+    view = await look(hands)
+    if view.title is None or not view.title.searching:
+        return
+    await hands.chord("Escape", window=main)
+
+    async def left() -> bool | None:
+        title = (await look(hands)).title
+        return None if title is not None and title.searching else True
+
+    await hands.until("the end of the search", left)
 
 
 async def _hit_at(hands: Hands, position: int, total: int) -> Named:

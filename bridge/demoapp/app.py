@@ -7,9 +7,8 @@ import signal
 import socket
 import time
 import tkinter as tk
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from bridge.demoapp import journal, theme, titles
 from bridge.demoapp.contacts import ACCOUNT, Contact
@@ -42,7 +41,7 @@ class DemoApp:
         self._root = root = tk.Tk(className=titles.WM_CLASS)
         root.withdraw()
         self._fonts = theme.Fonts(root)
-        self._control = ControlSocket(root, state_dir, self._take_fault)
+        self._control = ControlSocket(root, state_dir, self.faults.apply, self._strike)
         self._wake_on_signals()
         self._open_sign_in(manual=manual)
 
@@ -139,10 +138,6 @@ class DemoApp:
         """Show the popup that waits for this moment."""
         if self.faults.take_popup(moment):
             self._notice()
-
-    def _take_fault(self, request: Mapping[str, Any]) -> None:
-        self.faults.apply(request)
-        self._root.after(20, self._strike)  # after the answer has left
 
     def _strike(self) -> None:
         if self.faults.crash:

@@ -63,11 +63,21 @@ class Faults:
 
 
 class ControlSocket:
-    """Listens for requests on the Tk event loop and answers each connection once."""
+    """Listens for requests on the Tk event loop and answers each connection once.
 
-    def __init__(self, root: tk.Tk, state_dir: Path, handle: Callable[[Any], None]) -> None:
+    `handle` takes a request or raises ValueError; `strike` is called once its answer has left.
+    """
+
+    def __init__(
+        self,
+        root: tk.Tk,
+        state_dir: Path,
+        handle: Callable[[Any], None],
+        strike: Callable[[], None],
+    ) -> None:
         self._root = root
         self._handle = handle
+        self._strike = strike
         self._listener = socket.socket(socket.AF_UNIX)
         with short_path(state_dir) as path:
             with contextlib.suppress(FileNotFoundError):
@@ -83,6 +93,7 @@ class ControlSocket:
             peer.settimeout(0.2)
             line = peer.makefile("rb").readline(65_536)
             peer.sendall(json.dumps(self._answer(line)).encode() + b"\n")
+        self._strike()
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:

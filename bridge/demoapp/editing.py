@@ -42,6 +42,9 @@ def make_text(parent: tk.Misc, font: tuple[str, int], paste_text: PasteText) -> 
     """Several lines without a frame."""
     field = tk.Text(parent, font=font, relief="flat", borderwidth=0, highlightthickness=0)
     field.configure(background=theme.PAPER, foreground=theme.INK, wrap="word", undo=False)
+    # a letter that reaches into the caret then leaves no trace on it, so that a caret always
+    # looks like one
+    field.configure(insertbackground=theme.INK)
 
     def insert(text: str) -> None:
         if field.tag_ranges("sel"):
