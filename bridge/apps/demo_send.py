@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -110,7 +111,7 @@ class SendTextFlow:
 
 def check_text(text: str) -> None:
     """INVALID_REQUEST for a text that cannot be seen in the entry, or that Tk cannot hold."""
-    if not text.strip():
+    if all(unicodedata.category(sign)[0] in "ZC" for sign in text):
         raise BridgeError("INVALID_REQUEST", "the text has nothing to see in it", executed=False)
     if "\0" in text:
         raise BridgeError("INVALID_REQUEST", "the text has a NUL character", executed=False)

@@ -145,7 +145,7 @@ async def test_an_open_chat_with_one_of_two_namesakes_does_not_hide_the_other(tm
 
 
 @bounded(60)
-@pytest.mark.parametrize("text", [" \n\t", "nul\0"])
+@pytest.mark.parametrize("text", [" \n\t", "\u200b\ufeff", "nul\0"])
 async def test_a_text_that_cannot_be_seen_or_held_is_refused_unpressed(tmp_path, text):
     async with signed_in(tmp_path) as demo:
         before = len(demo.steps)
@@ -173,6 +173,20 @@ async def test_a_restart_shows_what_was_said_and_goes_on(tmp_path):
         second = await demo.send("Bob", "after")
         assert first["message"] != second["message"]
         assert demo.sent() == [("bob", "before"), ("bob", "after")]
+
+
+@bounded(60)
+async def test_an_invisible_left_over_is_not_sent_along(tmp_path):
+    """What a broken flow left in the entry may not show at all."""
+    async with signed_in(tmp_path) as demo:
+        await demo.send("bob", "first")
+        main = (await demo.view()).main
+        assert main is not None
+        await demo.hands.paste_text(main.id, "\u200b")
+        await demo.adapter.clean_screen(demo.hands)
+        await demo.hands.paste_text(main.id, "\u200b")
+        await demo.send("bob", "second")
+        assert demo.sent() == [("bob", "first"), ("bob", "second")]
 
 
 # -- disturbed -------------------------------------------------------------------------------
