@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
-from Xlib import X
+from Xlib import X, Xatom
 from Xlib.display import Display
 
 from tests.support.bounds import bounded, until
@@ -127,3 +128,71 @@ async def own_by_xclip(
 
         nursery.start_soon(serve)
         await until(taken)
+
+
+class Asker:
+    """A bare client with a window, that asks for the clipboard at a time of its choice."""
+
+    def __init__(self) -> None:
+        self.window = 0
+        self.opened_at = 0
+
+    def open(self, display: Display) -> None:
+        window = display.screen().root.create_window(
+            0, 0, 1, 1, 0, X.CopyFromParent, event_mask=X.PropertyChangeMask
+        )
+        window.change_property(Xatom.WM_NAME, Xatom.STRING, 8, b"asker")
+        self.opened_at = display.next_event().time
+        self.window = window.id
+
+    def ask(self, display: Display, target: str, time: int) -> bytes | None:
+        """The answer's bytes, None when it is refused."""
+        window = display.create_resource_object("window", self.window)
+        into = display.intern_atom("INTO")
+        selection = display.intern_atom("CLIPBOARD")
+        window.convert_selection(selection, display.intern_atom(target), into, time)
+        while (answer := display.next_event()).type != X.SelectionNotify:
+            pass
+        if answer.property == X.NONE:
+            return None
+        value = window.get_full_property(into, X.AnyPropertyType).value
+        return value if isinstance(value, bytes) else bytes(value)
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        ("UTF8_STRING", "é 好".encode()),
+        ("text/plain;charset=utf-8", "é 好".encode()),
+        ("text/html", None),
+        ("image/png", None),
+        ("STRING", None),  # Latin-1, which cannot hold this text
+        ("MULTIPLE", None),
+    ],
+)
+@bounded(60)
+async def test_what_is_offered_is_text_and_nothing_else(
+    server: XServer, target: str, answer: bytes | None
+) -> None:
+    clipboard, asker = Clipboard(server.display), Asker()
+    async with connected(server.display) as client:
+        await client.call(asker.open)
+        async with clipboard.offered(asker.window, "é 好", 5):
+            assert await client.call(lambda d: asker.ask(d, target, X.CurrentTime)) == answer
+    await clipboard.aclose()
+
+
+@bounded(60)
+async def test_a_request_older_than_the_offer_belongs_to_an_earlier_paste(
+    server: XServer,
+) -> None:
+    clipboard, asker = Clipboard(server.display), Asker()
+    async with connected(server.display) as client:
+        await client.call(asker.open)
+        async with clipboard.offered(asker.window, "text", 5) as paste:
+            old = asker.opened_at - 1
+            assert await client.call(lambda d: asker.ask(d, "STRING", old)) is None
+            assert not paste.offer.begun
+            assert await client.call(lambda d: asker.ask(d, "STRING", X.CurrentTime)) == b"text"
+            assert paste.offer.done
+    await clipboard.aclose()
