@@ -12,7 +12,7 @@ from Xlib.display import Display
 from Xlib.protocol import event
 
 from ui_backends.base import Ping, WindowId
-from ui_backends.xconn import socket_of
+from ui_backends.xconn import socket_of, whole_property
 
 _serials = itertools.count(int(time.monotonic() * 1000) & 0xFFFFFF)
 
@@ -25,7 +25,7 @@ def ping(display: Display, window: WindowId, timeout: float) -> Ping:
     """
     handle: Any = display.create_resource_object("window", window)
     protocols, name = display.intern_atom("WM_PROTOCOLS"), display.intern_atom("_NET_WM_PING")
-    found = handle.get_full_property(protocols, X.AnyPropertyType)
+    found = whole_property(handle, protocols)
     announced = found is not None and name in found.value
     root: Any = display.screen().root
     # GTK and Tk answer to the root with SubstructureNotify, Qt 6 with StructureNotify.

@@ -17,7 +17,7 @@ from Xlib.display import Display
 from Xlib.protocol import event
 
 from ui_backends.base import CommandFailed, DisplayDead, UiError
-from ui_backends.xconn import XConnection, socket_of
+from ui_backends.xconn import XConnection, socket_of, whole_property
 
 _TIMEOUT = 5.0
 _FROZEN = 60.0
@@ -116,7 +116,7 @@ def _take(connection: XConnection, display: Display, selection: str) -> Seat:
     try:
         owner: Any = display.get_selection_owner(atom)
         if owner != X.NONE:
-            claim = owner.get_full_property(pid_atom, X.AnyPropertyType)
+            claim = whole_property(owner, pid_atom)
             raise SeatBusy(display.get_display_name(), claim.value[0] if claim else None)
         window.set_selection_owner(atom, now)
         owner = display.get_selection_owner(atom)

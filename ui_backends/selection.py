@@ -17,7 +17,7 @@ from Xlib.protocol import event
 
 from ui_backends.base import WindowId
 from ui_backends.windows import same_client
-from ui_backends.xconn import socket_of
+from ui_backends.xconn import socket_of, whole_property
 
 CHUNK = 200 * 1024
 """Bytes of a text above which it is handed over in pieces (INCR), and the size of a piece."""
@@ -193,7 +193,7 @@ def read_selection(display: Display, timeout: float, selection: str = "CLIPBOARD
         got = _await_event(display, deadline, lambda e: e.type == X.SelectionNotify)
         if got is None or got.property == X.NONE:
             return None
-        found = window.get_full_property(into, X.AnyPropertyType)
+        found = whole_property(window, into)
         if found is None:
             return None
         if found.property_type != display.intern_atom("INCR"):
@@ -220,7 +220,7 @@ def _read_pieces(display: Display, window: Any, into: int, deadline: float) -> s
 
     window.delete_property(into)
     while _await_event(display, deadline, filled) is not None:
-        found = window.get_full_property(into, X.AnyPropertyType)
+        found = whole_property(window, into)
         window.delete_property(into)
         if found is None:
             continue

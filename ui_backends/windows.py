@@ -15,6 +15,7 @@ from Xlib.ext import res
 from Xlib.protocol import event
 
 from ui_backends.base import Region, Window, WindowId, WindowNotFound
+from ui_backends.xconn import whole_property
 
 _GONE = (error.BadWindow, error.BadDrawable)
 
@@ -25,7 +26,7 @@ def _window(display: Display, window: WindowId) -> Any:
 
 def _property(display: Display, window: WindowId, name: str, kind: int = X.AnyPropertyType) -> Any:
     """A property's value (bytes, or a sequence of numbers), None when it is not set."""
-    found = _window(display, window).get_full_property(display.intern_atom(name), kind)
+    found = whole_property(_window(display, window), display.intern_atom(name), kind)
     return None if found is None else found.value
 
 
@@ -69,7 +70,7 @@ def title_of(display: Display, window: WindowId) -> str:
     name = _property(display, window, "_NET_WM_NAME")
     if name is not None:
         return _text(name)
-    found = _window(display, window).get_full_property(Xatom.WM_NAME, X.AnyPropertyType)
+    found = whole_property(_window(display, window), Xatom.WM_NAME)
     if found is None:
         return ""
     latin = found.property_type == Xatom.STRING

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 import trio
-from Xlib import error
+from Xlib import X, error
 from Xlib.display import Display
 
 from ui_backends.base import STEP_TIMEOUT, CommandFailed, DisplayDead, UiError, WindowNotFound
@@ -19,6 +19,9 @@ from ui_backends.handshake import handshake
 T = TypeVar("T")
 
 _log = structlog.get_logger("ui_backends.xconn")
+
+_WHOLE = 1 << 22
+"""Four-byte units; more than a property can have."""
 
 _GRACE = 0.05
 """Seconds that a call may go on after its caller was cancelled, before its socket is cut."""
@@ -42,6 +45,9 @@ def open_display(name: str, timeout: float) -> Display:
     core: Any = display.display
     core.extension_major_opcodes = dict(core.extension_major_opcodes)
     core.event_classes = dict(core.event_classes)
+    # Its RANDR module registers errors of its own under the core's codes 0 to 2, with classes
+    # that cannot be made: any BadValue would spoil the connection.
+    core.error_classes = {**core.error_classes, **error.xerror_class}
     display.set_error_handler(_ignore)
     return display
 
@@ -51,6 +57,11 @@ def socket_of(display: Display) -> socket.socket:
     core: Any = display.display
     sock: socket.socket = core.socket
     return sock
+
+
+def whole_property(window: Any, name: int, kind: int = X.AnyPropertyType) -> Any:
+    """A property in one request: the library's own two would fail if it shrank in between."""
+    return window.get_full_property(name, kind, sizehint=_WHOLE)
 
 
 def cut(display: Display) -> None:
@@ -138,6 +149,9 @@ class XConnection:
         except (error.ConnectionClosedError, OSError, ValueError) as failure:
             self._drop()
             raise DisplayDead(f"display {self.display} went away: {failure}") from failure
+        except Exception:
+            self._drop()  # the library may have been left in the middle of an answer
+            raise
 
     def _connected(self, timeout: float) -> Display:
         if self._live is not None and (self._cut or _ended(self._live)):
