@@ -69,9 +69,14 @@ class Page:
 class Subscription(Protocol):
     """The feed of one client; bounded, and closed by leaving its context."""
 
-    hello: Mapping[str, Json]
-    """`{"type": "hello", "epoch", "seq", "snapshot"}`, the state that the frames follow."""
+    @property
+    def hello(self) -> Mapping[str, Json]:
+        """`{"type": "hello", "epoch", "seq", "snapshot"}`, the state that the frames follow."""
+        ...
 
     async def frame(self) -> Sequence[Event] | None:
-        """All events since the last call, waiting for at least one; None at the end."""
+        """All events since the last call, waiting for at least one; None at the end.
+
+        Cancelling it loses no event.
+        """
         ...

@@ -16,6 +16,7 @@ from bridge.opening import open_bridge
 from bridge.polling import poll
 from bridge.seat import DisplayEnded
 from bridge.store import AlreadyHeld, NewerDatabase
+from routes.core_api import CoreApi
 from routes.server import ServerConfig, serve
 
 HARD_DEADLINE = 12.0
@@ -59,10 +60,11 @@ def _sentences(error: BaseException) -> list[str] | None:
 
 async def _main(settings: Settings) -> None:
     async with open_bridge(settings) as bridge, trio.open_nursery() as outermost:
+        core: CoreApi = bridge
         await outermost.start(partial(watch_signals, bridge.closing, hard_deadline_s=HARD_DEADLINE))
         async with trio.open_nursery() as nursery:
             config = ServerConfig(settings.host, settings.port, settings.grace)
-            host, port = await nursery.start(serve, bridge, config)
+            host, port = await nursery.start(serve, core, config)
             await nursery.start(_work, bridge)
             (settings.state_dir / "port").write_text(f"{port}\n")
             await poll(partial(_is_ready, bridge), READY_PATIENCE)
