@@ -26,6 +26,10 @@ class Exit(enum.IntEnum):
     INTERRUPTED = 130
 
 
+_OPEN = frozenset({"INTERNAL", "SHUTTING_DOWN", "STORE_UNAVAILABLE", "TIMEOUT", "UNCERTAIN"})
+"""Codes that leave open what happened, unless `executed` says it."""
+
+
 class CliError(Exception):
     """Raised when a command cannot do what was asked.
 
@@ -54,9 +58,7 @@ def _exit_status(code: str, document: Mapping[str, Any]) -> Exit:
     if code in {"UNAUTHORIZED", "FORBIDDEN"}:
         return Exit.REFUSED
     executed = document.get("executed")
-    if code == "UNCERTAIN" or executed == "running" or executed is True:
-        return Exit.UNKNOWN
-    if document.get("action_id") and executed is None and code == "TIMEOUT":
+    if executed in {True, "running"} or (executed is None and code in _OPEN):
         return Exit.UNKNOWN
     return Exit.FAILED
 

@@ -85,7 +85,7 @@ async def test_send_as_json(core: FakeCore, capsys: pytest.CaptureFixture[str]):
         ("error RATE_LIMITED", "RATE_LIMITED", 1),
         ("state failed FOCUS_LOST", "FOCUS_LOST", 1),
         ("state uncertain", "UNCERTAIN", 5),
-        ("bug", "INTERNAL", 1),
+        ("bug", "INTERNAL", 5),
     ],
 )
 async def test_errors_have_code_sentence_and_status(
