@@ -205,14 +205,6 @@ class Scheduler:
         owner = self._bare_view().owner
         return (self.seat_owner,) if owner is None else (self.seat_owner, owner)
 
-    async def fence(self, owner: str) -> int:
-        """The worker's lease generation for an owner, taken when first needed."""
-        if owner not in self._fences:
-            self._fences[owner] = await self._store.acquire(
-                owner, self._worker_id, self._clock.now_ms()
-            )
-        return self._fences[owner]
-
     # -- the task ------------------------------------------------------------------------
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -242,13 +234,19 @@ class Scheduler:
             await trio.sleep(STORE_RETRY)
 
     async def _recover(self) -> None:
-        owners = self.owners()
-        fences = {owner: await self.fence(owner) for owner in owners}
-        left = await self._store.recover(owners, fences, self._clock.now_ms())
-        for action in left:
+        for owner in self.owners():
+            await self._take(owner)
+
+    async def _take(self, owner: str) -> int:
+        """The worker's fence for an owner; when it is new, left-over actions are judged first."""
+        if owner in self._fences:
+            return self._fences[owner]
+        now = self._clock.now_ms()
+        fence = self._fences[owner] = await self._store.acquire(owner, self._worker_id, now)
+        for action in await self._store.recover([owner], {owner: fence}, now):
             log.info("recovering", action=action.id, trace_id=action.trace_id)
-            running = Running(action, fences[action.owner])
-            await self._carry_through(running, self._runner.judge_left_over)
+            await self._carry_through(Running(action, fence), self._runner.judge_left_over)
+        return fence
 
     async def _turn(self) -> None:
         wake = self._wake
@@ -262,14 +260,17 @@ class Scheduler:
             await wake.wait()
 
     def _nap_until(self) -> float:
-        now = trio.current_time()
-        until = now + NAP
+        """When something may become possible that nobody will tell of."""
+        now, view = trio.current_time(), self.view()
+        ends = [now + NAP]
         if self.last_choice.until is not None:
-            until = min(until, self.last_choice.until)
-        if self._next_due_ms is not None:
-            due = (self._next_due_ms - self._clock.now_ms()) / 1000
-            until = min(until, now + max(0.0, due))
-        return until
+            ends.append(self.last_choice.until)
+        if view.dead_until > now:
+            ends.append(view.dead_until)
+        for due_ms in (self._next_due_ms, view.cooldown_until_ms):
+            if due_ms is not None:
+                ends.append(now + max(0.0, (due_ms - self._clock.now_ms()) / 1000))
+        return min(ends)
 
     async def _sweep(self) -> None:
         swept = await self._store.sweep(self._clock.now_ms())
@@ -297,7 +298,7 @@ class Scheduler:
         lanes = self.lanes()
         if not lanes:
             return None
-        fences = {lane.owner: await self.fence(lane.owner) for lane in lanes}
+        fences = {lane.owner: await self._take(lane.owner) for lane in lanes}
         upto = min((drain.upto for drain in self._drains), default=None)
         if self._drains and not self._bare_view().app_up:
             upto = 0

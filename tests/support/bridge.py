@@ -17,6 +17,7 @@ import httpx
 import trio
 
 from bridge.polling import poll
+from bridge.process import Child, Record
 
 DESKBRIDGE = Path(sys.executable).with_name("deskbridge")
 UP = 30.0
@@ -161,8 +162,6 @@ class BridgeProcess:
 
 def end_recorded(path: Path) -> None:
     """Kill the process in a launch record if it still is that process."""
-    from bridge.process import Child, Record
-
     known = Record(path).read()
     child = None if known is None else Child.adopt(known[0])
     if child is not None:

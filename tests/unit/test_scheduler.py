@@ -644,6 +644,23 @@ async def test_a_row_whose_process_died_before_its_mark_runs_again(autojump_cloc
     assert (row.state, row.attempt, row.crashes) == (State.SUCCEEDED, 0, 1)
 
 
+async def test_an_account_that_is_seen_later_is_recovered_too(autojump_clock, tmp_path):
+    url = str(tmp_path / "q.db")
+    async with stage(url=url) as it:
+        it.seconds["running"] = LONG
+        await it.enqueue("running")
+        await trio.sleep(1)
+    async with stage(url=url, start=False) as it:
+        it.verdicts["running"] = Success({"found": True})
+        it.view = replace(it.view, account=None, owner=None)  # nobody known at this seat
+        await it.nursery.start(it.scheduler.run)
+        await trio.sleep(10)
+        assert it.judged == []
+        it.set_view(account="demo", owner="demo")
+        await it.quiet()
+        assert it.judged == ["running"]
+
+
 async def test_a_row_that_kills_its_process_is_given_up(autojump_clock, tmp_path):
     url = str(tmp_path / "q.db")
     problem = BridgeError("APP_NOT_READY", "the bridge stopped while this ran")

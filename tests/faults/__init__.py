@@ -1,0 +1,1 @@
+"""Fault campaigns: long runs by `scripts/faults`, short forms among the tests."""
