@@ -12,6 +12,7 @@ from bridge.core import Bridge, SeatLost
 from bridge.desktop import DesktopError
 from bridge.errors import BridgeError
 from bridge.lifetime import watch_signals
+from bridge.logs import configure_logging
 from bridge.opening import open_bridge
 from bridge.polling import poll
 from bridge.seat import DisplayEnded
@@ -39,6 +40,7 @@ _EXPECTED = (
 
 def run_server(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; the exit status: 0, or 1 with a sentence on stderr."""
+    configure_logging()
     try:
         trio.run(_main, settings)
     except BaseException as error:

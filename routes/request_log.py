@@ -15,6 +15,9 @@ from routes.headers import trace_id
 
 _KEY = "deskbridge"
 
+_POLLED = frozenset({"/healthz", "/readyz", "/metrics"})
+"""What supervisors ask all day; told only when the log is set to debug."""
+
 log = structlog.get_logger("routes")
 
 
@@ -79,7 +82,8 @@ class RequestLog:
         try:
             await self._app(scope, receive, watched)
         finally:
-            log.info(
+            tell = log.debug if scope["path"] in _POLLED else log.info
+            tell(
                 "request",
                 method=scope.get("method", "WS"),
                 path=scope["path"],

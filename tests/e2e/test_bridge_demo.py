@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -111,7 +112,7 @@ async def test_thirty_at_once_do_not_mix(tmp_path):
                 (a["steps"][0]["at"], a["steps"][-1]["at"]) for a in actions if a["steps"]
             )
             assert len(spans) == 30
-            for (_, ended), (began, _) in zip(spans, spans[1:], strict=False):
+            for (_, ended), (began, _) in itertools.pairwise(spans):
                 assert ended <= began
 
 
