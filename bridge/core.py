@@ -262,6 +262,14 @@ class Bridge:
             "evidence": dict(known.reading),
         }
 
+    async def login_wait(self, state: str | None, seconds: float) -> Mapping[str, Json]:
+        """The sign-in state once it is not `state` (None: the present one), or after `seconds`."""
+        known, changed = self.seat.known, self.seat.login_changed
+        if state is None or state == known.login.value:
+            with trio.move_on_after(min(seconds, MAX_WAIT)):
+                await changed.wait()
+        return await self.login()
+
     async def status(self) -> Mapping[str, Json]:
         """The whole state in one answer."""
         pending = await self._pending()

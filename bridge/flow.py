@@ -12,7 +12,7 @@ from bridge.apps.base import Verdict
 from bridge.errors import BridgeError
 from bridge.hands import Eyes, Hands
 from bridge.kinds import Params
-from bridge.model import Json
+from bridge.model import Json, LoginState
 
 P = TypeVar("P", bound=Params)
 
@@ -72,6 +72,10 @@ class AppControl(Protocol):
         """
         ...
 
+    async def reread_login(self) -> LoginState:
+        """Read the sign-in state now and let it count; for flows that change it."""
+        ...
+
 
 class NoControl:
     """The control of a flow that runs without a seat."""
@@ -79,6 +83,10 @@ class NoControl:
     async def restart_app(self, *, dead_for: float, force: bool) -> int:
         """There is no app to restart."""
         raise BridgeError("UNSUPPORTED_BY_APP", "there is no seat here", executed=False)
+
+    async def reread_login(self) -> LoginState:
+        """Nobody reads it."""
+        return LoginState.UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,14 @@ class RestartApp(Params):
     force: bool = Field(default=False, description="also while somebody signs in")
 
 
+class Logout(Params):
+    """Sign the account out."""
+
+
+class CaptureQr(Params):
+    """Take the QR code off the app's sign-in screen."""
+
+
 SEND_TEXT = Kind(
     name="send_text",
     title="Send a text",
@@ -135,6 +143,28 @@ RESTART_APP = Kind(
     needs=frozenset({Need.DISPLAY}),
     timeout=60.0,
 )
+LOGOUT = Kind(
+    name="logout",
+    title="Sign out",
+    path="/login/logout",
+    params=Logout,
+    priority=Priority.HIGH,
+    wait_timeout_ms=30_000,
+    effect=Effect.IDEMPOTENT,
+    needs=DISPLAY_AND_APP,
+)
+CAPTURE_QR = Kind(
+    name="capture_qr",
+    title="Show the sign-in code",
+    path="/login/qr/start",
+    params=CaptureQr,
+    priority=Priority.HIGH,
+    wait_timeout_ms=15_000,
+    effect=Effect.READ,
+    needs=DISPLAY_AND_APP,
+)
 
-CATALOGUE: Mapping[str, Kind] = {kind.name: kind for kind in (SEND_TEXT, SCREENSHOT, RESTART_APP)}
+CATALOGUE: Mapping[str, Kind] = {
+    kind.name: kind for kind in (SEND_TEXT, SCREENSHOT, RESTART_APP, LOGOUT, CAPTURE_QR)
+}
 """The kinds that every bridge knows, whether its app supports them or not."""

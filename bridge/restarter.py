@@ -25,8 +25,11 @@ log = structlog.get_logger(__name__)
 QUICK_DEATH = 10.0
 """An app that lives shorter than this (seconds) counts against the budget."""
 
-BUDGET = 6
-"""Quick deaths in a row after which a person is needed."""
+BUDGET = 6.0
+"""Strikes after which a person is needed: one for a death before the app was ready."""
+
+READY_STRIKE = 0.1
+"""Strikes for a quick death of an app that was ready: somebody may have killed it."""
 
 READY_PATIENCE = 45.0
 """Seconds in which an app that was started on request must be ready."""
@@ -35,9 +38,16 @@ STOP_GRACE = 5.0
 """Seconds between TERM and KILL when a restart was asked for."""
 
 
-def backoff(quick_deaths: int) -> float:
+def backoff(strikes: float) -> float:
     """Seconds before the next start: 0, 1, 2, 4, 8, 16 …, at most 60."""
-    return 0.0 if quick_deaths <= 0 else float(min(60, 2 ** (quick_deaths - 1)))
+    return 0.0 if strikes < 1 else float(min(60, 2 ** (int(strikes) - 1)))
+
+
+def strikes_after(strikes: float, *, lived: float, was_ready: bool, asked: bool) -> float:
+    """The strikes after a run of `lived` seconds ended; a long run clears them."""
+    if asked or lived >= QUICK_DEATH:
+        return 0.0
+    return round(strikes + (READY_STRIKE if was_ready else 1.0), 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,7 @@ class Restarter:
         self._env = env
         self._observer = observer
         self._record = Record(state_dir / "run" / "app.json")
-        self._quick_deaths = 0
+        self._strikes = 0.0
         self._request: _Request | None = None
         self._asked = trio.Event()
 
@@ -142,7 +152,7 @@ class Restarter:
         while True:
             if self.launch is None and not await self._start():
                 await self._asked.wait()  # only a person's restart helps now
-                self._quick_deaths = 0
+                self._strikes = 0.0
                 self._asked = trio.Event()
                 if self._request is not None:
                     self._request.stopped = True
@@ -193,20 +203,19 @@ class Restarter:
 
     async def _bury(self, launch: Launch, *, asked: bool) -> None:
         lived = trio.current_time() - launch.at
-        quick = lived < QUICK_DEATH and not asked
-        self._quick_deaths = self._quick_deaths + 1 if quick else 0
+        self._strikes = strikes_after(
+            self._strikes, lived=lived, was_ready=launch.ready.is_set(), asked=asked
+        )
         log.warning("app ended", pid=launch.child.pid, lived_s=round(lived, 1), asked=asked)
         self.launch = None
         launch.child.close()
         await self._observer.app_ended(launch, asked=asked)
 
     async def _start(self) -> bool:
-        if self._quick_deaths >= BUDGET:
-            await self._give_up(
-                f"the app ended {self._quick_deaths} times within {QUICK_DEATH:g} s of its start"
-            )
+        if self._strikes >= BUDGET:
+            await self._give_up(f"the app ends again and again within {QUICK_DEATH:g} s")
             return False
-        await trio.sleep(backoff(self._quick_deaths))
+        await trio.sleep(backoff(self._strikes))
         spec = self._adapter.launch()
         launch_id = uuid.uuid4().hex
         try:

@@ -47,6 +47,9 @@ DISPLAY_CHECK = 2.0
 DRAIN = 5.0
 """Seconds that the work at hand is given before a hung app is restarted."""
 
+REREADS = 5
+"""Tries at two readings that agree, when a flow asks for one."""
+
 EXIT_STUCK = 70
 """The exit code of a process that gave up on a flow which cannot be stopped."""
 
@@ -99,6 +102,8 @@ class Seat:
         self._desktop = desktop
         self._lease_check = lease_check
         self._app_gone = trio.Event()
+        self.login_changed = trio.Event()
+        """Set, and made anew, with each change of the sign-in state."""
         self.restarter = Restarter(
             adapter=adapter,
             state_dir=settings.state_dir,
@@ -235,6 +240,8 @@ class Seat:
             data = {"state": known.login.value, "account": known.account}
             await self._emit("login.changed", data)
             self.scheduler.wake()
+            self.login_changed.set()
+            self.login_changed = trio.Event()
 
     # -- what the restarter tells --------------------------------------------------------
 
@@ -293,6 +300,15 @@ class Seat:
             self.scheduler.running.waits_for_restart = True
         await self.scheduler.mark_app_dead(dead_for)
         return (await self.restarter.restart()).child.pid
+
+    async def reread_login(self) -> LoginState:
+        """Read the sign-in state now and let it count (see `bridge.flow.AppControl`)."""
+        for _ in range(REREADS):
+            reading = await self.probe.read()
+            if reading is not None:  # two readings agreed
+                await self._on_reading(reading)
+                return reading.state
+        return LoginState.UNKNOWN
 
     async def rescue_app(self, why: str) -> None:
         """Restart an app that hangs: drain, interrupt what runs, mark it dead, restart."""

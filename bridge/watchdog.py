@@ -58,8 +58,12 @@ class Patience:
         return True
 
 
-async def look(eyes: Eyes, pid: int) -> Finding:
-    """Look at the windows of the app whose main process is `pid`, and ask one for an answer."""
+async def look(eyes: Eyes, pid: int, answered: set[int]) -> Finding:
+    """Look at the windows of the app whose main process is `pid`, and ask one for an answer.
+
+    `answered` holds the windows that have answered before and is added to: some toolkits answer
+    without announcing that they would, and their silence counts only once they have spoken.
+    """
     try:
         windows = await eyes.windows()
     except BridgeError:
@@ -69,15 +73,20 @@ async def look(eyes: Eyes, pid: int) -> Finding:
     if not own:
         return Finding.NO_WINDOW
     try:
-        return await _ask(eyes, max(own, key=_area))
+        return await _ask(eyes, max(own, key=_area), answered)
     except BridgeError as error:
         # it closed its window under our eyes; the next look tells more
         return Finding.WELL if error.code == "WINDOW_NOT_FOUND" else Finding.NO_DISPLAY
 
 
-async def _ask(eyes: Eyes, window: Window) -> Finding:
+async def _ask(eyes: Eyes, window: Window, answered: set[int]) -> Finding:
     answer = await eyes.ping(window.id, PING_PATIENCE)
-    return Finding.SILENT if answer is Ping.SILENT else Finding.WELL
+    if answer is Ping.ALIVE:
+        answered.add(window.id)
+        return Finding.WELL
+    if answer is Ping.SILENT or window.id in answered:
+        return Finding.SILENT
+    return Finding.WELL
 
 
 def _area(window: Window) -> int:
@@ -111,14 +120,16 @@ class Watchdog:
         """Watch until cancelled."""
         task_status.started()
         patience, watched = Patience(), None
+        answered: set[int] = set()
         while True:
             await trio.sleep(self._interval)
             pid = self._pid()
             if pid != watched:  # another process: what was found of the last one is void
                 patience, watched = Patience(), pid
+                answered.clear()
             if pid is None:
                 continue
-            finding = await look(self._eyes, pid)
+            finding = await look(self._eyes, pid, answered)
             if finding is not Finding.WELL:
                 log.warning("watchdog", finding=finding.value, login=self._login().value)
             if patience.note(finding, self._login()):

@@ -55,14 +55,14 @@ async def kill_campaign(
         await _accept(it, sends, report)
         for _ in range(kills):
             # anywhere in a flow: searching, pasting, between mark and key, verifying
-            await trio.sleep(chance.uniform(0.05, 2.5))
             victim = chance.choice(victims)
             report.kills[victim] += 1
             if victim == "bridge":
+                await trio.sleep(chance.uniform(0.05, 2.5))
                 await it.kill(signal.SIGKILL)
                 await it.start()
             else:
-                await _kill_app(it)
+                await _kill_app(it, chance.uniform(0.05, 2.5))
         await it.settled(60 + sends * 4)
         await _compare(it, sends, report)
     return report
@@ -81,13 +81,16 @@ async def _accept(it: BridgeProcess, sends: int, report: Report) -> None:
         report.accepted += 1
 
 
-async def _kill_app(it: BridgeProcess) -> None:
-    async def running() -> Child | None:
-        known = Record(it.state_dir / "run" / "app.json").read()
-        return None if known is None else Child.adopt(known[0])
+async def _kill_app(it: BridgeProcess, after: float) -> None:
+    async def ready() -> bool | None:
+        return True if (await it.http.get("/readyz")).status_code == 200 else None
 
-    child = await poll(running, 30)
-    assert child is not None, f"the app does not come back:\n{it.log()}"
+    assert await poll(ready, 60), f"the app does not come back:\n{it.log()}"
+    await trio.sleep(after)
+    known = Record(it.state_dir / "run" / "app.json").read()
+    child = None if known is None else Child.adopt(known[0])
+    if child is None:
+        return  # it has ended by itself in this very moment
     child.signal(signal.SIGKILL)
     child.close()
 

@@ -14,7 +14,7 @@ import trio.testing
 
 from bridge.apps.base import LaunchSpec
 from bridge.errors import BridgeError
-from bridge.restarter import BUDGET, Restarter, backoff
+from bridge.restarter import BUDGET, QUICK_DEATH, Restarter, backoff, strikes_after
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 
@@ -180,13 +180,25 @@ async def test_a_restart_that_cannot_start_says_so(tmp_path):
 
 
 def test_back_off_grows_and_ends_in_attention():
-    assert [backoff(n) for n in range(BUDGET + 1)] == [0, 1, 2, 4, 8, 16, 32]
+    assert [backoff(n) for n in range(7)] == [0, 1, 2, 4, 8, 16, 32]
     assert backoff(100) == 60
+    assert backoff(0.9) == 0
+
+
+def test_strikes():
+    strikes = 0.0
+    for _ in range(6):
+        assert strikes < BUDGET
+        strikes = strikes_after(strikes, lived=1, was_ready=False, asked=False)
+    assert strikes >= BUDGET
+    assert strikes_after(5, lived=QUICK_DEATH, was_ready=False, asked=False) == 0
+    assert strikes_after(5, lived=1, was_ready=False, asked=True) == 0
+    assert strikes_after(5, lived=1, was_ready=True, asked=False) == 5.1
 
 
 async def test_an_app_that_dies_at_each_start_needs_attention(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridge.restarter.backoff", lambda quick_deaths: 0.0)
-    app = App(argv=(sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr("bridge.restarter.backoff", lambda strikes: 0.0)
+    app = App(argv=(sys.executable, "-c", "raise SystemExit(3)"), ready_at_once=False)
     async with restarter(app, tmp_path) as it:
-        await app.until(*["started", "ended"] * BUDGET, "attention")
+        await app.until(*["started", "ended"] * 6, "attention")
         assert it.launch is None

@@ -52,18 +52,27 @@ class Screen:
     ],
 )
 async def test_what_a_look_finds(screen, found):
-    assert await look(screen, 7) is found
+    assert await look(screen, 7, set()) is found
 
 
 async def test_a_frozen_display_is_no_fault_of_the_app():
     screen = Screen()
     screen.error = BridgeError("DISPLAY_DEAD", "frozen")
-    assert await look(screen, 7) is Finding.NO_DISPLAY
+    assert await look(screen, 7, set()) is Finding.NO_DISPLAY
+
+
+async def test_one_that_has_answered_unannounced_is_expected_to_answer():
+    screen, answered = Screen(window(7), ping=Ping.UNSUPPORTED), set()
+    assert await look(screen, 7, answered) is Finding.WELL
+    screen.answer = Ping.ALIVE
+    assert await look(screen, 7, answered) is Finding.WELL
+    screen.answer = Ping.UNSUPPORTED
+    assert await look(screen, 7, answered) is Finding.SILENT
 
 
 async def test_the_largest_window_is_asked():
     screen = Screen(window(7, size=10), window(7, size=500), window(8, size=900))
-    await look(screen, 7)
+    await look(screen, 7, set())
     assert screen.asked == [500]
 
 
