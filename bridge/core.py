@@ -19,7 +19,7 @@ import trio
 from PIL import Image
 
 from bridge.apps.common import COMMON_FLOWS, PICTURE
-from bridge.clock import WallClock
+from bridge.clock import WallClock, rfc3339
 from bridge.config import Settings
 from bridge.core_types import ActionRequest, Answer, Filter, Page
 from bridge.errors import BridgeError
@@ -224,6 +224,20 @@ class Bridge:
         if action.state is State.RUNNING:
             self.seat.scheduler.request_cancel(action_id)
         return action
+
+    async def acquire_hands_on(self, lease: str | None, who: str) -> Mapping[str, Json]:
+        """Give the seat to a person: `{lease, expires_at, seconds}`. HANDS_ON when it is taken."""
+        held = await self.seat.take_hands_on(lease, who)
+        left = max(0.0, held.until - trio.current_time())
+        return {
+            "lease": held.id,
+            "expires_at": rfc3339(self._clock.now_ms() + round(left * 1000)),
+            "seconds": round(left, 1),
+        }
+
+    async def release_hands_on(self, lease: str | None) -> Mapping[str, Json]:
+        """Take the seat back: `{released}`."""
+        return {"released": await self.seat.end_hands_on(lease)}
 
     # -- telling -------------------------------------------------------------------------
 

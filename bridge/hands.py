@@ -35,7 +35,7 @@ from ui_backends.base import (
 
 T = TypeVar("T")
 
-_QUIET = frozenset({"windows", "window", "active_window", "ping"})
+_QUIET = frozenset({"windows", "window", "active_window", "ping", "pointer_position"})
 """Native reads that are repeated while waiting; only their failures are worth a step."""
 
 _CODES: Sequence[tuple[type[UiError], str]] = (
@@ -129,6 +129,18 @@ class Hands(Eyes):
         self._permit = permit
         self._on_step = on_step
         self._wall_ms = wall_ms
+        self._pointer: tuple[int, int] | None = None
+        """Where this flow left the pointer; None until it has looked."""
+
+    async def _press(self, name: str, detail: str, command: Callable[[], Awaitable[None]]) -> None:
+        """An input command, unless somebody else has moved the pointer in between."""
+        now = await self._call("pointer_position", "", self._backend.pointer_position)
+        if self._pointer is not None and now != self._pointer:
+            raise BridgeError(
+                "FOCUS_LOST", "somebody moved the pointer during the flow; nothing was pressed"
+            )
+        await self._call(name, detail, command)
+        self._pointer = await self._call("pointer_position", "", self._backend.pointer_position)
 
     async def _call(self, name: str, detail: str, command: Callable[[], Awaitable[T]]) -> T:
         self._permit.check()
@@ -146,7 +158,7 @@ class Hands(Eyes):
         self, x: int, y: int, window: WindowId | None = None, *, button: int = 1, count: int = 1
     ) -> None:
         """Move and click in one command."""
-        await self._call(
+        await self._press(
             "click",
             f"{x},{y}",
             lambda: self._backend.click(x, y, window, button=button, count=count),
@@ -154,23 +166,25 @@ class Hands(Eyes):
 
     async def scroll(self, x: int, y: int, clicks: int, window: WindowId | None = None) -> None:
         """Turn the wheel."""
-        await self._call("scroll", f"{clicks}", lambda: self._backend.scroll(x, y, clicks, window))
+        await self._press("scroll", f"{clicks}", lambda: self._backend.scroll(x, y, clicks, window))
 
     async def drag(
         self, start: tuple[int, int], end: tuple[int, int], window: WindowId | None = None
     ) -> None:
         """Drag with button 1."""
-        await self._call("drag", "", lambda: self._backend.drag(start, end, window))
+        await self._press("drag", "", lambda: self._backend.drag(start, end, window))
 
     async def chord(self, *keys: str, window: WindowId | None = None) -> None:
         """Press keys together; with `window`, only while it has the focus."""
-        await self._call("chord", "+".join(keys), lambda: self._backend.chord(*keys, window=window))
+        await self._press(
+            "chord", "+".join(keys), lambda: self._backend.chord(*keys, window=window)
+        )
 
     async def paste_text(
         self, window: WindowId, text: str, *, chord: tuple[str, ...] = ("ctrl", "v")
     ) -> None:
         """Paste into the window that has the focus; returns when the app has read it."""
-        await self._call(
+        await self._press(
             "paste_text",
             f"{len(text)} characters",
             lambda: self._backend.paste_text(window, text, chord=chord),
@@ -178,11 +192,11 @@ class Hands(Eyes):
 
     async def activate(self, window: WindowId) -> None:
         """Raise and focus a window."""
-        await self._call("activate", "", lambda: self._backend.activate(window))
+        await self._press("activate", "", lambda: self._backend.activate(window))
 
     async def close_window(self, window: WindowId) -> None:
         """Ask a window to close."""
-        await self._call("close_window", "", lambda: self._backend.close_window(window))
+        await self._press("close_window", "", lambda: self._backend.close_window(window))
 
     async def release_all(self) -> list[str]:
         """Release every key and button that is down."""

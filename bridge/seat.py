@@ -24,6 +24,7 @@ from bridge.errors import BridgeError
 from bridge.events import Hub
 from bridge.evidence import Evidence
 from bridge.hands import Eyes
+from bridge.handson import HandsOn, Lease
 from bridge.kinds import Kind
 from bridge.model import Action, Event, Json, LoginState, Step
 from bridge.policy import SeatView
@@ -102,6 +103,9 @@ class Seat:
         self._desktop = desktop
         self._lease_check = lease_check
         self._app_gone = trio.Event()
+        self.hands_on = HandsOn()
+        self._hands_told = False
+        """The last `seat.hands_on` event said that a person has the seat."""
         self.login_changed = trio.Event()
         """Set, and made anew, with each change of the sign-in state."""
         self.restarter = Restarter(
@@ -177,6 +181,7 @@ class Seat:
                 log.warning("display", alive=alive)
                 self.probe.hurry()
                 self.scheduler.wake()
+            await self._hands_back()  # a lease that nobody renewed
             await trio.sleep(DISPLAY_CHECK)
 
     # -- what is known -------------------------------------------------------------------
@@ -193,6 +198,7 @@ class Seat:
             login=known.login,
             account=known.account,
             owner=known.owner,
+            hands_on=self.hands_on.held(trio.current_time()) is not None,
             closing=known.closing,
         )
 
@@ -207,6 +213,7 @@ class Seat:
             "login": {"state": view.login.value, "account": view.account},
             "owner": view.owner,
             "stuck": self.known.stuck,
+            "hands_on": view.hands_on,
             "needs_attention": self.known.attention,
             "running": None
             if self.scheduler.running is None
@@ -283,6 +290,32 @@ class Seat:
         if launch is not None:
             self.scheduler.app_ready(launch.at)
             launch.ready.set()
+
+    # -- a person at the seat ------------------------------------------------------------
+
+    async def take_hands_on(self, lease_id: str | None, who: str) -> Lease:
+        """Give the seat to a person (or renew the lease), once the running flow has ended."""
+        lease = self.hands_on.acquire(lease_id, who, trio.current_time())
+        if not self._hands_told:
+            self._hands_told = True
+            self.scheduler.wake()
+            await self._emit("seat.hands_on", {"held": True, "who": who})
+        await self.scheduler.stop_claiming()
+        return lease
+
+    async def end_hands_on(self, lease_id: str | None) -> bool:
+        """Take the seat back; False when nobody had it."""
+        held = self.hands_on.release(lease_id, trio.current_time())
+        await self._hands_back()
+        return held
+
+    async def _hands_back(self) -> None:
+        if self._hands_told and self.hands_on.held(trio.current_time()) is None:
+            self._hands_told = False
+            self.needs_clean = True  # whatever the person left on the screen
+            self.scheduler.wake()
+            self.probe.hurry()
+            await self._emit("seat.hands_on", {"held": False})
 
     # -- restarts ------------------------------------------------------------------------
 

@@ -50,6 +50,14 @@ class CoreApi(Protocol):
         """Cancel it if its revision is still this one. Raises NOT_FOUND, STALE_REVISION."""
         ...
 
+    async def acquire_hands_on(self, lease: str | None, who: str) -> Mapping[str, Json]:
+        """Give the seat to a person, or renew the lease. Raises HANDS_ON."""
+        ...
+
+    async def release_hands_on(self, lease: str | None) -> Mapping[str, Json]:
+        """Take the seat back from the person. Raises HANDS_ON."""
+        ...
+
     async def waiting(self, action: Action) -> Mapping[str, Json] | None:
         """Why it has not started: `{reason, until, ahead, eta}`; None if it does not wait."""
         ...

@@ -194,6 +194,12 @@ def _fixed_paths() -> dict[str, Any]:
         "/api/queue": {"get": _operation("queue", "Counts, and what holds the queue", free)},
         "/api/status": {"get": _operation("status", "The figures of the bridge", free)},
         "/api/login": {"get": _operation("login", "The sign-in state, as last read", free)},
+        "/api/hands-on/acquire": {
+            "post": _operation("hands_on_acquire", "Take the seat, or renew the lease", free)
+        },
+        "/api/hands-on/release": {
+            "post": _operation("hands_on_release", "Give the seat back", free)
+        },
         "/api/kinds": {"get": _operation("kinds", "What can be asked for", free)},
         "/metrics": {"get": _operation("metrics", "The figures for Prometheus", metrics)},
         "/healthz": {"get": _operation("healthz", "The server answers", free, **health)},

@@ -114,6 +114,10 @@ class Reader(Protocol):
         """The top-level window that has the keyboard focus, by the X server's input focus."""
         ...
 
+    async def pointer_position(self) -> tuple[int, int]:
+        """Where the pointer is, in screen pixels."""
+        ...
+
     async def capture(
         self, window: WindowId | None = None, region: Region | None = None
     ) -> Image.Image:

@@ -198,6 +198,11 @@ class FakeBackend:
             x, y = bounds.x + part.x, bounds.y + part.y
             return screen.crop((x, y, x + part.width, y + part.height))
 
+    async def pointer_position(self) -> tuple[int, int]:
+        """`pointer`."""
+        async with self._command(Command("pointer_position")):
+            return self.pointer
+
     async def ping(self, window: WindowId, timeout: float = 1.0) -> Ping:
         """The window's `ping`; silence does not take any time."""
         async with self._command(Command("ping", window)):

@@ -212,6 +212,12 @@ def window_at(display: Display, x: int, y: int) -> WindowId | None:
         return None
 
 
+def pointer_position(display: Display) -> tuple[int, int]:
+    """Where the pointer is on the screen."""
+    found = _root(display).query_pointer()
+    return int(found.root_x), int(found.root_y)
+
+
 def screen_size(display: Display) -> tuple[int, int]:
     """Width and height of the screen in pixels, as they are now."""
     size = _root(display).get_geometry()

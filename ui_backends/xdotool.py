@@ -136,6 +136,10 @@ class XdotoolBackend:
         """The top-level window with the focus."""
         return await self._read("active_window", windows.active_window)
 
+    async def pointer_position(self) -> tuple[int, int]:
+        """Where the pointer is."""
+        return await self._read("pointer_position", windows.pointer_position)
+
     async def ping(self, window: WindowId, timeout: float = 1.0) -> Ping:
         """A sign of life."""
         limit = min(timeout, self._timeout)

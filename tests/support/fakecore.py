@@ -238,6 +238,14 @@ class FakeCore:
         await trio.lowlevel.checkpoint()
         return {"state": "logged_in", "account": "demo", "evidence": {"pid": 4711}}
 
+    async def acquire_hands_on(self, lease: str | None, who: str) -> Mapping[str, Any]:
+        await trio.lowlevel.checkpoint()
+        return {"lease": lease or "l1", "expires_at": None, "seconds": 60.0}
+
+    async def release_hands_on(self, lease: str | None) -> Mapping[str, Any]:
+        await trio.lowlevel.checkpoint()
+        return {"released": True}
+
     async def picture(self, action: Action) -> tuple[bytes, str]:
         await trio.lowlevel.checkpoint()
         return PICTURE, "image/png"

@@ -29,6 +29,7 @@ class Backend:
 
     def __init__(self) -> None:
         self.pressed: list[str] = []
+        self.pointer = (0, 0)
         self.failure: Exception | None = None
 
     async def chord(self, *keys, window=None) -> None:
@@ -36,6 +37,10 @@ class Backend:
         self.pressed.append("+".join(keys))
         if self.failure is not None:
             raise self.failure
+
+    async def pointer_position(self) -> tuple[int, int]:
+        await trio.lowlevel.checkpoint()
+        return self.pointer
 
     async def release_all(self) -> list[str]:
         await trio.sleep(0.01)
@@ -365,6 +370,21 @@ async def test_a_newer_fence_presses_nothing(autojump_clock):
         with pytest.raises(LostFence):
             await it.runner.carry_out(it.running)
         assert it.seat.backend.pressed == []
+
+
+async def test_a_pointer_that_moves_by_itself_stops_the_flow(autojump_clock):
+    async with scene() as it:
+
+        async def disturbed(ctx):
+            await ctx.hands.chord("ctrl", "f")
+            it.seat.backend.pointer = (7, 7)  # a person at the remote viewer
+            await ctx.hands.chord("Return")
+
+        it.script.body = disturbed
+        outcome = await it.runner.carry_out(it.running)
+        assert isinstance(outcome, Retry)
+        assert outcome.error.code == "FOCUS_LOST"
+        assert it.seat.backend.pressed == ["ctrl+f"]
 
 
 async def test_shutdown_before_the_key_is_no_attempt(autojump_clock):
