@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -101,6 +101,12 @@ class RestartApp(Params):
     force: bool = Field(default=False, description="also while somebody signs in")
 
 
+class Autofix(Params):
+    """Mend what a check of the diagnosis found."""
+
+    check: Literal["app_running", "app_window", "app_responding", "wechat_running", "keyboard"]
+
+
 class Logout(Params):
     """Sign the account out."""
 
@@ -143,6 +149,17 @@ RESTART_APP = Kind(
     needs=frozenset({Need.DISPLAY}),
     timeout=60.0,
 )
+AUTOFIX = Kind(
+    name="autofix",
+    title="Mend what a check found",
+    path="/diagnostic/autofix/{check}",
+    params=Autofix,
+    priority=Priority.CRITICAL,
+    wait_timeout_ms=30_000,
+    effect=Effect.IDEMPOTENT,
+    needs=frozenset({Need.DISPLAY}),
+    timeout=60.0,
+)
 LOGOUT = Kind(
     name="logout",
     title="Sign out",
@@ -165,6 +182,6 @@ CAPTURE_QR = Kind(
 )
 
 CATALOGUE: Mapping[str, Kind] = {
-    kind.name: kind for kind in (SEND_TEXT, SCREENSHOT, RESTART_APP, LOGOUT, CAPTURE_QR)
+    kind.name: kind for kind in (SEND_TEXT, SCREENSHOT, RESTART_APP, AUTOFIX, LOGOUT, CAPTURE_QR)
 }
 """The kinds that every bridge knows, whether its app supports them or not."""

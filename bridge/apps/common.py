@@ -9,7 +9,7 @@ from bridge.apps.base import Found, Verdict
 from bridge.errors import BridgeError
 from bridge.flow import Flow, FlowContext, VerifyContext
 from bridge.hands import Hands
-from bridge.kinds import RestartApp, Screenshot
+from bridge.kinds import Autofix, RestartApp, Screenshot
 from bridge.model import Json
 from ui_backends.base import Region, WindowId
 
@@ -63,5 +63,28 @@ class Restart:
         return Verdict(Found.NOT_DONE)
 
 
-COMMON_FLOWS: Mapping[str, Flow[Any]] = {"screenshot": TakeScreenshot(), "restart_app": Restart()}
+AUTOFIX_DEAD_WINDOW = 15.0
+"""The same when a check's finding is mended."""
+
+
+class Mend:
+    """What can be mended without asking: the app is restarted, stuck keys are released."""
+
+    async def run(self, ctx: FlowContext[Autofix]) -> Mapping[str, Json]:
+        """Mend it and say what was done."""
+        if ctx.params.check == "keyboard":
+            return {"released": await ctx.hands.release_all()}
+        pid = await ctx.control.restart_app(dead_for=AUTOFIX_DEAD_WINDOW, force=False)
+        return {"pid": pid}
+
+    async def verify(self, ctx: VerifyContext[Autofix]) -> Verdict:
+        """There is nothing to look for."""
+        return Verdict(Found.NOT_DONE)
+
+
+COMMON_FLOWS: Mapping[str, Flow[Any]] = {
+    "screenshot": TakeScreenshot(),
+    "restart_app": Restart(),
+    "autofix": Mend(),
+}
 """Flows of every app, unless its adapter has its own."""

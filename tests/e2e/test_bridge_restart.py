@@ -132,3 +132,22 @@ async def test_a_frozen_display_is_reported_and_the_app_left_alone(tmp_path):
             await it.settled()
             assert it.record("app") == app
             assert [text for _, text in it.sent()] == ["before", "later"]
+
+
+async def test_autofix_restarts_the_app_and_releases_keys(tmp_path):
+    with trio.fail_after(120):
+        async with bridge_process(tmp_path / "state") as it:
+            before = it.record("app")
+            for check in ("app_running", "wechat_running"):
+                mended = await it.http.post(f"/api/diagnostic/autofix/{check}")
+                assert mended.status_code == 200, mended.text
+                assert mended.json()["result"]["pid"] == it.record("app") != before
+                before = it.record("app")
+            display = (await it.http.get("/api/status")).json()["seats"][0]["display"]["name"]
+            env = {"DISPLAY": display, "PATH": "/usr/bin:/bin"}
+            await trio.run_process(["xdotool", "keydown", "shift"], env=env)
+            keys = await it.http.post("/api/diagnostic/autofix/keyboard")
+            assert keys.json()["result"]["released"] == ["Shift_L"]
+            unknown = await it.http.post("/api/diagnostic/autofix/the_weather")
+            assert (unknown.status_code, unknown.json()["code"]) == (422, "INVALID_REQUEST")
+            assert (await it.send("Alice", "after")).status_code == 200
