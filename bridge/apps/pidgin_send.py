@@ -70,9 +70,10 @@ class SendTextFlow:
     async def _recheck(
         self, hands: Hands, session: Session, chat: Chat, draft: Image.Image
     ) -> None:
-        """Look again, right before Return: connection, recipient, draft, and last the focus."""
+        """Look again, right before Return: connection, recipient, draft, focus (twice)."""
         if not await self._view.connected(session):
             raise BridgeError("APP_NOT_READY", "the connection ended", executed=False)
+        await require_focus(hands, chat.window)
         if not chat.is_(await hands.window(chat.window)):
             raise BridgeError("VERIFY_FAILED", "the conversation changed", executed=False)
         entry = await see_entry(hands, chat)
