@@ -42,6 +42,8 @@ class Settings:
     host: str = "127.0.0.1"
     display: str | None = None
     app: str = "demo"
+    app_start: str = "bridge"
+    """Who starts the app: the bridge, or an external supervisor whose process is adopted."""
     backend: str = "xdotool"
     store_url: str | None = None
     seat: str = "s0"
@@ -64,6 +66,7 @@ class Settings:
             port=_number(env, "DESKBRIDGE_PORT", DEFAULT_PORT, most=65_535),
             display=_display(env.get("DESKBRIDGE_DISPLAY")),
             app=env.get("DESKBRIDGE_APP") or "demo",
+            app_start=_one_of(env, "DESKBRIDGE_APP_START", ("bridge", "external")),
             backend=env.get("DESKBRIDGE_BACKEND") or "xdotool",
             store_url=env.get("DESKBRIDGE_STORE_URL") or None,
             pace=Pace(send_delay_ms=_number(env, "DESKBRIDGE_SEND_DELAY_MS", Pace().send_delay_ms)),
@@ -78,6 +81,13 @@ def _number(env: Mapping[str, str], name: str, default: int, most: int = 86_400_
     if not text.isascii() or not text.isdigit() or int(text) > most:
         raise SettingsError(f"{name} is {text!r}; it takes a whole number from 0 to {most}")
     return int(text)
+
+
+def _one_of(env: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
+    text = env.get(name) or values[0]
+    if text not in values:
+        raise SettingsError(f"{name} is {text!r}; it takes {' or '.join(values)}")
+    return text
 
 
 def _display(text: str | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,7 +18,8 @@ import trio
 
 from bridge.apps.base import Adapter
 from bridge.errors import BridgeError
-from bridge.process import Child, Record
+from bridge.polling import poll
+from bridge.process import Child, Identity, Record
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +34,9 @@ READY_STRIKE = 0.1
 
 READY_PATIENCE = 45.0
 """Seconds in which an app that was started on request must be ready."""
+
+EXTERNAL_PATIENCE = 10.0
+"""Seconds in which another supervisor's process must show up before the bridge starts one."""
 
 STOP_GRACE = 5.0
 """Seconds between TERM and KILL when a restart was asked for."""
@@ -54,12 +58,14 @@ def strikes_after(strikes: float, *, lived: float, was_ready: bool, asked: bool)
 class Launch:
     """One run of the app. `at` is monotonic seconds; 0 for an adopted one.
 
-    `ready` is set by whoever sees that the app can be worked with.
+    `ready` is set by whoever sees that the app can be worked with. `ours` tells that this
+    bridge or an earlier run started it, so that it ends with the bridge.
     """
 
     id: str
     child: Child
     at: float
+    ours: bool = True
     ready: trio.Event = field(default_factory=trio.Event)
 
 
@@ -93,7 +99,8 @@ class Restarter:
     """Keeps one app running.
 
     `env` is asked at each start. The launch record in the state directory lets a later run
-    adopt the process.
+    adopt the process. `find` looks for one that somebody else started; with `external` it is
+    waited for before the bridge starts one itself.
     """
 
     def __init__(
@@ -103,6 +110,8 @@ class Restarter:
         state_dir: Path,
         env: Callable[[], Mapping[str, str]],
         observer: AppObserver,
+        find: Callable[[], Awaitable[Identity | None]] | None = None,
+        external: bool = False,
     ) -> None:
         self.launch: Launch | None = None
         self.restarts_total = 0
@@ -110,6 +119,8 @@ class Restarter:
         self._state_dir = state_dir
         self._env = env
         self._observer = observer
+        self._find = find
+        self._external = external
         self._record = Record(state_dir / "run" / "app.json")
         self._strikes = 0.0
         self._request: _Request | None = None
@@ -122,15 +133,31 @@ class Restarter:
         return launch.id if launch is not None and launch.child.alive() else None
 
     async def adopt(self) -> bool:
-        """Take charge of an app that an earlier run left running."""
+        """Take charge of an app that runs: an earlier run's by its record, else by its window."""
         known = self._record.read()
-        child = None if known is None else Child.adopt(known[0])
-        if known is None or child is None:
+        if known is not None:
+            identity, facts = known
+            ours = bool(facts.get("ours", 1))
+            return await self._take(identity, str(facts.get("launch", "")), ours=ours)
+        found = None if self._find is None else await self._find()
+        return found is not None and await self._take(found, uuid.uuid4().hex, ours=False)
+
+    async def _take(self, identity: Identity, launch_id: str, *, ours: bool) -> bool:
+        child = Child.adopt(identity)
+        if child is None:
             return False
-        self.launch = Launch(str(known[1].get("launch", "")), child, 0.0)
+        self._record.write(identity, launch=launch_id, started=int(time.time()), ours=int(ours))
+        self.launch = Launch(launch_id, child, 0.0, ours)
         log.info("app adopted", pid=child.pid)
         await self._observer.app_started(self.launch, adopted=True)
         return True
+
+    async def _adopt_external(self) -> bool:
+        """Wait for the process of another supervisor."""
+        if not self._external or self._find is None:
+            return False
+        found = await poll(self._find, EXTERNAL_PATIENCE)
+        return found is not None and await self._take(found, uuid.uuid4().hex, ours=False)
 
     async def restart(self) -> Launch:
         """Have the app stopped and started anew; returns once it is ready.
@@ -216,6 +243,9 @@ class Restarter:
             await self._give_up(f"the app ends again and again within {QUICK_DEATH:g} s")
             return False
         await trio.sleep(backoff(self._strikes))
+        if await self._adopt_external():
+            return True
+        self._adapter.prepare()
         spec = self._adapter.launch()
         launch_id = uuid.uuid4().hex
         try:
@@ -228,7 +258,7 @@ class Restarter:
         except OSError as error:
             await self._give_up(f"{spec.argv[0]} cannot be started: {error}")
             return False
-        self._record.write(child.identity, launch=launch_id, started=int(time.time()))
+        self._record.write(child.identity, launch=launch_id, started=int(time.time()), ours=1)
         self.launch = Launch(launch_id, child, trio.current_time())
         log.info("app started", pid=child.pid, program=os.path.basename(spec.argv[0]))
         await self._observer.app_started(self.launch, adopted=False)
@@ -239,9 +269,13 @@ class Restarter:
         await self._observer.app_needs_attention(why)
 
     async def stop(self) -> None:
-        """End the app for good (the task that runs `run` must be gone). Bounded."""
+        """End the app for good, unless it is somebody else's. Bounded.
+
+        The task that runs `run` must be gone.
+        """
         launch, self.launch = self.launch, None
         if launch is not None:
-            await launch.child.stop(grace=2.0, kill_grace=1.0)
+            if launch.ours:
+                await launch.child.stop(grace=2.0, kill_grace=1.0)
             launch.child.close()
         self._record.clear()

@@ -23,6 +23,7 @@ from bridge.desktop import Desktop
 from bridge.errors import BridgeError
 from bridge.events import Hub
 from bridge.evidence import Evidence
+from bridge.found import find_app
 from bridge.hands import Eyes
 from bridge.handson import HandsOn, Lease
 from bridge.kinds import Kind
@@ -113,6 +114,8 @@ class Seat:
             state_dir=settings.state_dir,
             env=desktop.app_env,
             observer=self,
+            find=lambda: find_app(backend, desktop.display, adapter.launch()),
+            external=settings.app_start == "external",
         )
         self.probe = Probe(
             adapter=adapter,

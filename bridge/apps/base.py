@@ -82,7 +82,11 @@ class Adapter(Protocol):
     """Kinds of this app's own, beside the catalogue."""
 
     def launch(self) -> LaunchSpec:
-        """How to start the app; may write the app's own settings files first."""
+        """How to start the app, and how a running one is known. Changes nothing."""
+        ...
+
+    def prepare(self) -> None:
+        """Write what the app must find; called right before a start, never while it runs."""
         ...
 
     async def probe(self, eyes: Eyes) -> Reading:

@@ -53,6 +53,9 @@ class DemoAdapter:
         # an installed package needs no folder; the root keeps a local `bridge` from being taken
         return LaunchSpec(argv, env=env, cwd=Path("/"))
 
+    def prepare(self) -> None:
+        """Nothing: the app makes its folder itself."""
+
     async def probe(self, eyes: Eyes) -> Reading:
         """The main window's title tells the account; the sign-in window has to be looked at."""
         view = await screen.look(eyes)

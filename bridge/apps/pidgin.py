@@ -35,16 +35,16 @@ class PidginAdapter:
         self.flows: Mapping[str, Flow[Any]] = {"send_text": SendTextFlow(self._view, self._chats)}
 
     def launch(self) -> LaunchSpec:
-        """Pidgin on its own folder, with the preferences that the flows rely on.
+        """Pidgin on its own folder; in English, since windows are known by their titles."""
+        return LaunchSpec(("pidgin", "-c", str(self.folder)), env={"LANGUAGE": "en"})
 
-        In English whatever the locale, since windows are known by their titles.
-        """
+    def prepare(self) -> None:
+        """The preferences that the flows rely on; the others stay as they are."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         prefs = self.folder / "prefs.xml"
         old = prefs.read_text("utf-8") if prefs.exists() else None
         _replace(prefs, merge_prefs(old))
         _replace(self.folder / "gtkrc-2.0", GTKRC)
-        return LaunchSpec(("pidgin", "-c", str(self.folder)), env={"LANGUAGE": "en"})
 
     async def probe(self, eyes: Eyes) -> Reading:
         """Signed in is who has a connection; the windows say the rest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import trio.testing
 
 from bridge.apps.base import LaunchSpec
 from bridge.errors import BridgeError
+from bridge.process import identify
 from bridge.restarter import BUDGET, QUICK_DEATH, Restarter, backoff, strikes_after
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
@@ -25,12 +27,16 @@ class App:
 
     argv: tuple[str, ...] = SLEEPER
     ready_at_once: bool = True
+    prepared: int = 0
     told: list[str] = field(default_factory=list)
     changed: trio.Event = field(default_factory=trio.Event)
     launches: list = field(default_factory=list)
 
     def launch(self) -> LaunchSpec:
         return LaunchSpec(self.argv)
+
+    def prepare(self) -> None:
+        self.prepared += 1
 
     def tell(self, what: str) -> None:
         self.told.append(what)
@@ -55,8 +61,10 @@ class App:
 
 
 @asynccontextmanager
-async def restarter(app, folder):
-    it = Restarter(adapter=app, state_dir=folder, env=lambda: dict(os.environ), observer=app)
+async def restarter(app, folder, **more):
+    it = Restarter(
+        adapter=app, state_dir=folder, env=lambda: dict(os.environ), observer=app, **more
+    )
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             await it.adopt()
@@ -202,3 +210,63 @@ async def test_an_app_that_dies_at_each_start_needs_attention(tmp_path, monkeypa
     async with restarter(app, tmp_path) as it:
         await app.until(*["started", "ended"] * 6, "attention")
         assert it.launch is None
+
+
+@pytest.fixture
+def foreign():
+    """A process that somebody else started."""
+    process = subprocess.Popen(SLEEPER)
+    yield process
+    process.kill()
+    process.wait()
+
+
+async def test_another_supervisors_process_is_waited_for_and_left_alone(tmp_path, foreign):
+    app, there = App(), trio.Event()
+
+    async def find():
+        return identify(foreign.pid) if there.is_set() else None
+
+    async with restarter(app, tmp_path, find=find, external=True) as it:
+        await trio.testing.wait_all_tasks_blocked()
+        assert app.told == []
+        there.set()
+        await app.until("adopted")
+        assert it.launch.child.pid == foreign.pid
+        assert app.prepared == 0
+    assert foreign.poll() is None
+
+
+async def test_none_came_so_the_bridge_starts_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("bridge.restarter.EXTERNAL_PATIENCE", 0.2)
+    app = App()
+
+    async def find():
+        return None
+
+    async with restarter(app, tmp_path, find=find, external=True):
+        await app.until("started")
+        assert app.prepared == 1
+
+
+async def test_an_app_found_running_is_adopted_at_the_start(tmp_path, foreign):
+    app = App()
+
+    async def find():
+        return identify(foreign.pid)
+
+    async with restarter(app, tmp_path, find=find):
+        assert app.told == ["adopted"]
+    assert foreign.poll() is None
+
+
+async def test_a_restart_of_an_adopted_one_signals_it_alone(tmp_path, foreign):
+    app = App()
+
+    async def find():
+        return identify(foreign.pid) if foreign.poll() is None else None
+
+    async with restarter(app, tmp_path, find=find) as it:
+        launch = await it.restart()
+        assert launch.child.pid != foreign.pid
+        assert foreign.wait(5) == -signal.SIGTERM
