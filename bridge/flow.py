@@ -101,6 +101,8 @@ class FlowContext(Generic[P]):
     save: Callable[[str, Image.Image], Awaitable[str]]
     evidence: dict[str, Json] = field(default_factory=dict)
     control: AppControl = field(default_factory=NoControl)
+    owner: str | None = None
+    """The account this is for; None when it does not matter who is signed in."""
 
 
 @dataclass(frozen=True)

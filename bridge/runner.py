@@ -192,6 +192,7 @@ class Runner:
             commit=_Commit(self._store, seat, running, self._clock),
             save=lambda name, picture: self._evidence.save(running.action.id, name, picture),
             control=seat,
+            owner=running.action.owner if kind.signed_in else None,
         )
         launch = seat.launch_id
         try:

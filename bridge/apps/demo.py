@@ -14,17 +14,18 @@ from typing import Any
 from bridge.apps import demo_screen as screen
 from bridge.apps.base import AppSettings, LaunchSpec, Reading
 from bridge.apps.demo_send import SendTextFlow
-from bridge.apps.demo_view import shows_qr
-from bridge.demoapp import theme
+from bridge.apps.demo_signin import CaptureQrFlow, LogoutFlow, sign_in_reading
 from bridge.errors import BridgeError
 from bridge.flow import Flow
 from bridge.hands import Eyes, Hands
 from bridge.kinds import Kind
-from bridge.model import Json, LoginState
+from bridge.model import LoginState
 from ui_backends import vision
 from ui_backends.base import Window
 
-SIGN_IN_ENV = "DESKBRIDGE_DEMO_SIGN_IN"
+ENV_PREFIX = "DESKBRIDGE_DEMO_"
+"""Settings of the app itself begin so and are handed on."""
+
 CLEAN_ROUNDS = 8
 """Dialogs, menus and searches that are closed before tidying gives up."""
 
@@ -38,7 +39,11 @@ class DemoAdapter:
 
     def __init__(self, settings: AppSettings) -> None:
         self._settings = settings
-        self.flows: Mapping[str, Flow[Any]] = {"send_text": SendTextFlow(settings.state_dir)}
+        self.flows: Mapping[str, Flow[Any]] = {
+            "send_text": SendTextFlow(settings.state_dir),
+            "capture_qr": CaptureQrFlow(),
+            "logout": LogoutFlow(),
+        }
 
     def launch(self) -> LaunchSpec:
         """The app from this very installation, on the bridge's state directory."""
@@ -49,7 +54,9 @@ class DemoAdapter:
             "--state-dir",
             str(self._settings.state_dir),
         )
-        env = {name: value for name, value in self._settings.env.items() if name == SIGN_IN_ENV}
+        env = {
+            name: value for name, value in self._settings.env.items() if name.startswith(ENV_PREFIX)
+        }
         # an installed package needs no folder; the root keeps a local `bridge` from being taken
         return LaunchSpec(argv, env=env, cwd=Path("/"))
 
@@ -63,7 +70,7 @@ class DemoAdapter:
             state = LoginState.OFFLINE if view.title.offline else LoginState.LOGGED_IN
             return Reading(state, view.title.account, {"title": view.main.title})
         if view.sign_in is not None:
-            return await _sign_in(eyes, view.sign_in)
+            return await sign_in_reading(eyes, view.sign_in)
         blank = vision.blank(await eyes.capture())
         return Reading(LoginState.UNKNOWN, evidence={"windows": 0, "screen_blank": blank})
 
@@ -98,21 +105,6 @@ class DemoAdapter:
         else:
             return False
         return True
-
-
-async def _sign_in(eyes: Eyes, window: Window) -> Reading:
-    evidence: dict[str, Json] = {"title": window.title}
-    try:
-        picture = await eyes.capture(window.id)
-    except BridgeError as error:
-        if error.code != "WINDOW_NOT_FOUND":
-            raise
-        # it just made room for the main window; the next reading tells
-        return Reading(LoginState.UNKNOWN, evidence={**evidence, "window": "gone"})
-    if vision.blank(picture) or picture.size != (theme.SIGN_IN_WIDTH, theme.SIGN_IN_HEIGHT):
-        return Reading(LoginState.UNKNOWN, evidence={**evidence, "screen_blank": True})
-    state = LoginState.QR if shows_qr(picture) else LoginState.STARTING
-    return Reading(state, evidence=evidence)
 
 
 async def _gone(hands: Hands, window: Window) -> None:

@@ -35,13 +35,18 @@ async def look(eyes: Eyes) -> View:
     return view_of(await eyes.windows())
 
 
-async def main_window(eyes: Eyes) -> tuple[Window, MainTitle]:
-    """The main window, fit to send from. APP_NOT_READY, NOT_LOGGED_IN, FOCUS_LOST."""
+async def main_window(eyes: Eyes, owner: str | None = None) -> tuple[Window, MainTitle]:
+    """The main window, fit to send from. APP_NOT_READY, NOT_LOGGED_IN, FOCUS_LOST.
+
+    With `owner`, it must be that account's: another may have signed in since this was claimed.
+    """
     view = await look(eyes)
     if view.main is None or view.title is None:
         if view.sign_in is not None:
             raise BridgeError("NOT_LOGGED_IN", "the app shows its sign-in", executed=False)
         raise BridgeError("APP_NOT_READY", "the app shows no window", executed=False)
+    if owner not in {None, view.title.account}:
+        raise BridgeError("NOT_LOGGED_IN", "another account is signed in", executed=False)
     if view.title.offline:
         raise BridgeError("APP_NOT_READY", "the app is offline", executed=False)
     undisturbed(view)

@@ -38,7 +38,7 @@ class SendTextFlow:
         check_text(text)
         main, _ = await screen.main_window(hands)
         await hands.activate(main.id)
-        _, title = await screen.main_window(hands)
+        _, title = await screen.main_window(hands, ctx.owner)
         target = await screen.open_chat(hands, main.id, title, ctx.params.to)
         blank = await screen.empty_entry(hands, main.id)
         await hands.paste_text(main.id, text)
@@ -52,7 +52,7 @@ class SendTextFlow:
         }
         await ctx.commit(
             mark,
-            recheck=partial(recheck, hands, main.id, target, draft),
+            recheck=partial(recheck, hands, main.id, target, draft, ctx.owner),
             act=partial(hands.chord, "Return", window=main.id),
         )
         return await hands.until(
@@ -129,9 +129,11 @@ def sent_since(state_dir: Path, mark: Mapping[str, Json], text: str) -> Mapping[
     return None
 
 
-async def recheck(hands: Hands, main: WindowId, target: Named, draft: Image.Image) -> None:
-    """Look again, right before Return: connection, chat, draft, and last the focus."""
-    _, title = await screen.main_window(hands)
+async def recheck(
+    hands: Hands, main: WindowId, target: Named, draft: Image.Image, owner: str | None
+) -> None:
+    """Look again, right before Return: account, connection, chat, draft, and last the focus."""
+    _, title = await screen.main_window(hands, owner)
     if title.chat != target:
         raise BridgeError("VERIFY_FAILED", "another chat is open", executed=False)
     if vision.changed(draft, await screen.entry_picture(hands, main)):

@@ -138,11 +138,3 @@ def entry_region(window: Window) -> Region:
 def entry_is_empty(picture: Image.Image) -> bool:
     """Whether the entry's picture shows nothing but, perhaps, a caret."""
     return not vision.changed(Image.new("RGB", picture.size, theme.PAPER), picture)
-
-
-def shows_qr(picture: Image.Image) -> bool:
-    """Whether the sign-in window's picture has a QR code: a third to two thirds of it is black."""
-    x, y, width, height = theme.QR_BOX
-    code = picture.convert("L").crop((x, y, x + width, y + height))
-    dark = sum(code.histogram()[:64])
-    return 0.15 < dark / (width * height) < 0.7

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bridge.demoapp.app import DemoApp
+from bridge.demoapp.signing import QR_SECONDS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,7 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--state-dir", type=Path, required=True)
     options = parser.parse_args(argv)
     manual = os.environ.get("DESKBRIDGE_DEMO_SIGN_IN") == "manual"
-    DemoApp(options.state_dir, manual=manual).run()
+    qr_seconds = float(os.environ.get("DESKBRIDGE_DEMO_QR_SECONDS") or QR_SECONDS)
+    DemoApp(options.state_dir, manual=manual, qr_seconds=qr_seconds).run()
     return 0
 
 

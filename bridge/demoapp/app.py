@@ -7,8 +7,9 @@ import signal
 import socket
 import time
 import tkinter as tk
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from bridge.demoapp import journal, theme, titles
 from bridge.demoapp.contacts import ACCOUNT, Contact
@@ -16,32 +17,30 @@ from bridge.demoapp.control import ControlSocket, Faults
 from bridge.demoapp.dialogs import Choice, Dialog
 from bridge.demoapp.main_window import MainWindow
 from bridge.demoapp.memory import Memory, Message, new_message_id
-from bridge.demoapp.signin import SignInWindow
-
-STARTING_MS = 500
-"""How long signing in takes."""
+from bridge.demoapp.signing import QR_SECONDS, Signing
 
 CRASHED = 70
 """Exit status of a crash that was asked for."""
 
 
 class DemoApp:
-    """One process of the app. `account` is who signs in here."""
+    """One process of the app. `account` is who is signed in, or was last."""
 
-    account = ACCOUNT
-
-    def __init__(self, state_dir: Path, *, manual: bool) -> None:
+    def __init__(self, state_dir: Path, *, manual: bool, qr_seconds: float = QR_SECONDS) -> None:
+        self.account = ACCOUNT
+        self._state_dir = state_dir
+        self._qr_seconds = qr_seconds
         self._journal = journal.Journal(state_dir)
         self._journal.write("started", pid=os.getpid())
-        self.memory = Memory(journal.entries(state_dir))
+        self.memory = Memory(())
         self.faults = Faults()
         self._dialog: Dialog | None = None
         self._main: MainWindow | None = None
-        self._sign_in: SignInWindow | None = None
+        self._sign_in: Signing | None = None
         self._root = root = tk.Tk(className=titles.WM_CLASS)
         root.withdraw()
         self._fonts = theme.Fonts(root)
-        self._control = ControlSocket(root, state_dir, self.faults.apply, self._strike)
+        self._control = ControlSocket(root, state_dir, self._asked, self._strike)
         self._wake_on_signals()
         self._open_sign_in(manual=manual)
 
@@ -76,19 +75,32 @@ class DemoApp:
     # sign-in
 
     def _open_sign_in(self, *, manual: bool) -> None:
-        self._sign_in = SignInWindow(self._root, self._fonts, self.quit)
+        self._sign_in = Signing(
+            self._root, self._fonts, qr_seconds=self._qr_seconds,
+            on_close=self.quit, on_signed_in=self._signed_in,
+        )  # fmt: skip
         if manual:
-            self._sign_in.show_qr()
+            self._sign_in.ask()
         else:
-            self._sign_in.show_starting()
-            self._root.after(STARTING_MS, self._signed_in)
+            self._sign_in.start()
 
-    def _signed_in(self) -> None:
-        self._journal.write("signed_in", account=self.account, pid=os.getpid())
+    def _signed_in(self, account: str) -> None:
+        self._journal.write("signed_in", account=account, pid=os.getpid())
+        self.account = account
+        self.memory = Memory(journal.entries(self._state_dir), account)
         if self._sign_in is not None:
             self._sign_in.close()
             self._sign_in = None
         self._main = MainWindow(self._root, self._fonts, self, self.quit)
+
+    def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What comes over the socket: a move of the phone, or a fault."""
+        if "phone" not in request:
+            self.faults.apply(request)
+            return {}
+        if self._sign_in is None:
+            raise ValueError(f"{self.account} is signed in already")
+        return self._sign_in.phone(request)
 
     def ask_sign_out(self) -> None:
         """Open the confirmation."""
@@ -119,7 +131,9 @@ class DemoApp:
             self._show_dialog(titles.TOO_FREQUENT, words, [("OK", None)])
             return False
         message = Message(new_message_id(), text, time.time_ns() // 1_000_000)
-        self._journal.write("message_sent", to=contact.id, text=text, message=message.id)
+        self._journal.write(
+            "message_sent", to=contact.id, text=text, message=message.id, account=self.account
+        )
         if self.faults.crash_after_return:
             os._exit(CRASHED)
         self.memory.add(contact.id, message)

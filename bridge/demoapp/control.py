@@ -65,14 +65,15 @@ class Faults:
 class ControlSocket:
     """Listens for requests on the Tk event loop and answers each connection once.
 
-    `handle` takes a request or raises ValueError; `strike` is called once its answer has left.
+    `handle` takes a request and returns what its answer tells, or raises ValueError; `strike` is
+    called once the answer has left.
     """
 
     def __init__(
         self,
         root: tk.Tk,
         state_dir: Path,
-        handle: Callable[[Any], None],
+        handle: Callable[[Any], Mapping[str, Any]],
         strike: Callable[[], None],
     ) -> None:
         self._root = root
@@ -97,10 +98,10 @@ class ControlSocket:
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
-            self._handle(json.loads(line))
+            told = self._handle(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return {"ok": False, "error": str(error) or type(error).__name__}
-        return {"ok": True}
+        return {"ok": True, **told}
 
     def close(self) -> None:
         """Stop listening."""

@@ -14,7 +14,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,16 @@ def switch(state_dir: Path, fault: str, *, timeout: float = 5.0, **options: Any)
         OSError: no app listens there, or it did not answer in time.
         ValueError: the app refused the request.
     """
+    return ask(state_dir, {"fault": fault, **options}, timeout=timeout)
+
+
+def ask(state_dir: Path, request: Mapping[str, Any], *, timeout: float = 5.0) -> dict[str, Any]:
+    """Hand the app one request and return its answer; raises as `switch` does."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(timeout)
         with short_path(state_dir) as path:
             peer.connect(path)
-        peer.sendall(json.dumps({"fault": fault, **options}).encode() + b"\n")
+        peer.sendall(json.dumps(request).encode() + b"\n")
         line = peer.makefile("rb").readline()
     if not line:
         raise ConnectionResetError("the app closed the connection without an answer")

@@ -71,7 +71,7 @@ class MainWindow:
         )
         self._view.frame.pack(side="left", fill="both", expand=True)
         self._menu_items = tk.Menu(window, tearoff=False, font=fonts.text)
-        self._menu_items.add_command(label="Sign out…", command=desk.ask_sign_out)
+        self._menu_items.add_command(label="Sign out…", underline=0, command=desk.ask_sign_out)
         self._bind()
         self.refresh()
         self._view.show(None, ())

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.demoapp.contacts import ACCOUNT
+
 KEPT = 200
 """Messages kept per chat for the screen; the journal keeps all."""
 
@@ -22,12 +24,13 @@ class Message:
 
 
 class Memory:
-    """The chats by contact id. Grows only by what the journal already holds."""
+    """One account's chats by contact id. Grows only by what the journal already holds."""
 
-    def __init__(self, journal: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, journal: Iterable[Mapping[str, Any]], account: str = ACCOUNT) -> None:
         self._chats: dict[str, list[Message]] = {}
         for entry in journal:
-            if entry.get("effect") == "message_sent":
+            mine = entry.get("account", ACCOUNT) == account
+            if mine and entry.get("effect") == "message_sent":
                 self.add(entry["to"], Message(entry["message"], entry["text"], entry["ts"]))
 
     def add(self, contact_id: str, message: Message) -> None:

@@ -88,12 +88,12 @@ def rounded(
         canvas.create_image(x, y, image=corner, anchor="nw")
 
 
-def qr_image(root: tk.Misc, payload: str, size: int) -> tk.PhotoImage:
+def qr_image(root: tk.Misc, payload: str, size: int, ink: str) -> tk.PhotoImage:
     """A QR code, as large as fits into `size` pixels in whole pixels per module."""
     code = segno.make_qr(payload, error="m")
     border = 3
     scale = max(1, size // (code.symbol_size(border=border)[0]))
     rows = [bytes(row) for row in code.matrix_iter(scale=scale, border=border)]
-    white, black = b"\xff\xff\xff", b"\x00\x00\x00"
-    data = b"".join(black if module else white for row in rows for module in row)
+    white, dark = b"\xff\xff\xff", bytes(rgb(ink))
+    data = b"".join(dark if module else white for row in rows for module in row)
     return photo(root, len(rows[0]), len(rows), data)

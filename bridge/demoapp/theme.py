@@ -11,6 +11,8 @@ WIDTH, HEIGHT = 880, 640
 SIGN_IN_WIDTH, SIGN_IN_HEIGHT = 300, 400
 QR_BOX = (50, 92, 200, 200)
 """Where the sign-in window shows its QR code: x, y, width, height."""
+MARK_AT = (130, 344)
+"""Left and top of the sign that tells the sign-in window's screens apart (`demoapp.marks`)."""
 
 SIDE = 264
 """Width of the contact list, at the left."""
