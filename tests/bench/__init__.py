@@ -1,0 +1,1 @@
+"""Benchmarks: figures beside a yardstick of the same run; never a limit in a test."""
