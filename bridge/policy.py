@@ -163,7 +163,8 @@ def exempt(kind: Kind, priority: Priority) -> bool:
     return priority is Priority.CRITICAL or kind.effect is Effect.READ
 
 
-def _signed_in_refusal(view: SeatView, owner: str) -> BridgeError | None:
+def sign_in_refusal(view: SeatView, owner: str) -> BridgeError | None:
+    """Why nothing can be done for `owner`, as far as the sign-in goes; None when it can."""
     if view.signed_in_as(owner):
         return None
     if view.login is LoginState.BLOCKED:
@@ -199,7 +200,7 @@ def refusal(
             return "app", app_not_ready("the app is being restarted")
         if not view.app_up:
             return "app", app_not_ready("the app is not up")
-    if Need.SIGNED_IN in kind.needs and (error := _signed_in_refusal(view, owner)):
+    if Need.SIGNED_IN in kind.needs and (error := sign_in_refusal(view, owner)):
         return ("app" if error.code == "APP_NOT_READY" else "signed_in"), error
     if exempt(kind, priority):
         return None

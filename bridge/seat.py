@@ -28,7 +28,7 @@ from bridge.hands import Eyes
 from bridge.handson import HandsOn, Lease
 from bridge.kinds import Kind
 from bridge.model import Action, Event, Json, LoginState, Step
-from bridge.policy import SeatView
+from bridge.policy import SeatView, sign_in_refusal
 from bridge.probe import Probe
 from bridge.restarter import Launch, Restarter
 from bridge.runner import Runner
@@ -235,6 +235,7 @@ class Seat:
 
     async def _on_reading(self, reading: Reading) -> None:
         known, before = self.known, (self.known.login, self.known.account)
+        served = known.owner
         known.reading = reading.evidence
         if reading.state is LoginState.UNKNOWN:
             return  # keeps the last answer
@@ -252,6 +253,17 @@ class Seat:
             self.scheduler.wake()
             self.login_changed.set()
             self.login_changed = trio.Event()
+            await self._refuse_waiting(served)
+
+    async def _refuse_waiting(self, owner: str | None) -> None:
+        """Tell the callers who wait for work of this account, once somebody has signed it out."""
+        error = None if owner is None else sign_in_refusal(self._bare_view(), owner)
+        if owner is None or error is None or error.code != "NOT_LOGGED_IN":
+            return
+        try:
+            await self._store.fail_waiting([owner], now=self._clock.now_ms(), error=error)
+        except BridgeError as problem:  # they run into their own timeout then
+            log.error("waiting actions not told", code=problem.code)
 
     # -- what the restarter tells --------------------------------------------------------
 
