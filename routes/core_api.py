@@ -74,6 +74,10 @@ class CoreApi(Protocol):
         """`{state, account, evidence}`, as the probe last read it."""
         ...
 
+    async def login_wait(self, state: str | None, seconds: float) -> Mapping[str, Json]:
+        """The same once the state is not `state` (None: the present one), or after `seconds`."""
+        ...
+
     async def picture(self, action: Action) -> tuple[bytes, str]:
         """The result of a picture kind: its bytes and media type. Raises NOT_FOUND once gone."""
         ...

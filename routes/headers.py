@@ -118,12 +118,12 @@ def since(value: str | None) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
-def seconds(value: str | None) -> float:
-    """The query value `wait`; 0 when it is missing. Raises INVALID_REQUEST."""
+def seconds(value: str | None, name: str = "wait", most: float = MAX_WAIT) -> float:
+    """A query value in seconds, 0 to `most`; 0 when it is missing. Raises INVALID_REQUEST."""
     if value is None:
         return 0.0
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value) or float(value) > MAX_WAIT:
-        raise invalid(f"wait takes seconds from 0 to {MAX_WAIT:.0f}")
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value) or float(value) > most:
+        raise invalid(f"{name} takes seconds from 0 to {most:.0f}")
     return float(value)
 
 

@@ -11,7 +11,7 @@ from quart import Response, jsonify
 from quart_trio import QuartTrio
 
 from bridge.kinds import Kind
-from bridge.model import Effect, Priority, State
+from bridge.model import Effect, LoginState, Priority, State
 from routes.core_api import CoreApi
 
 _REF = "#/components/schemas/"
@@ -76,6 +76,10 @@ _ACTION = _object(
     result=_maybe("object"),
     error=_maybe("object"),
     waiting=_ref("Waiting"),
+)
+_LOGIN_STATE = {"enum": [state.value for state in LoginState]}
+_LOGIN = _object(
+    "state account evidence", state=_LOGIN_STATE, account=_maybe("string"), evidence=_FREE
 )
 _PROBLEM = _object(
     "type title status code detail trace_id",
@@ -184,6 +188,16 @@ def _fixed_paths() -> dict[str, Any]:
     cancel = _operation(
         "cancel_action", "Cancel an action", one, parameters=[_in_path("id"), _IF_MATCH]
     )
+    login = _json(_ref("Login"), "The sign-in state.")
+    login_wait = _operation(
+        "login_wait",
+        "The sign-in state once it changes",
+        login,
+        parameters=[
+            _query("state", _LOGIN_STATE),
+            _query("timeout", {"type": "number", "minimum": 0, "maximum": 60, "default": 25}),
+        ],
+    )
     metrics = {"description": "Prometheus exposition.", "content": {"text/plain": {}}}
     free = _json(_FREE, "What is asked for.")
     health: dict[str, Any] = {"security": []}
@@ -193,7 +207,8 @@ def _fixed_paths() -> dict[str, Any]:
         "/api/actions/{id}/cancel": {"post": cancel},
         "/api/queue": {"get": _operation("queue", "Counts, and what holds the queue", free)},
         "/api/status": {"get": _operation("status", "The figures of the bridge", free)},
-        "/api/login": {"get": _operation("login", "The sign-in state, as last read", free)},
+        "/api/login": {"get": _operation("login", "The sign-in state, as last read", login)},
+        "/api/login/qr/wait": {"get": login_wait},
         "/api/hands-on/acquire": {
             "post": _operation("hands_on_acquire", "Take the seat, or renew the lease", free)
         },
@@ -212,6 +227,7 @@ def document(kinds: Mapping[str, Kind]) -> dict[str, Any]:
     schemas: dict[str, Any] = {
         "Action": _ACTION,
         "Answer": _ANSWER,
+        "Login": _LOGIN,
         "Page": _PAGE,
         "Problem": _PROBLEM,
         "Step": _STEP,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from quart import Response, jsonify
+from quart import Response, jsonify, request
 from quart_trio import QuartTrio
 
-from routes import render
+from bridge.model import LoginState
+from routes import headers, render
 from routes.core_api import CoreApi
+
+MAX_LOGIN_WAIT = 60.0
+"""Seconds that one request may wait for the sign-in to change."""
 
 
 class Reads:
@@ -26,6 +30,17 @@ class Reads:
     async def login(self) -> Response:
         """The sign-in state, as last read."""
         return jsonify(render.shown(await self._core.login()))
+
+    async def login_wait(self) -> Response:
+        """The sign-in state once it is no longer `state`, at the latest after `timeout` seconds."""
+        strange = set(request.args) - {"state", "timeout"}
+        if strange:
+            raise headers.invalid(f"unknown query value: {', '.join(sorted(strange))}"[:300])
+        state = request.args.get("state")
+        if state is not None and state not in set(LoginState):
+            raise headers.invalid(f"state takes one of {', '.join(LoginState)}")
+        timeout = headers.seconds(request.args.get("timeout", "25"), "timeout", MAX_LOGIN_WAIT)
+        return jsonify(render.shown(await self._core.login_wait(state, timeout)))
 
     async def kinds(self) -> Response:
         """What this bridge can be asked to do."""
@@ -61,6 +76,7 @@ def install(app: QuartTrio, core: CoreApi) -> None:
         "/api/queue": reads.queue,
         "/api/status": reads.status,
         "/api/login": reads.login,
+        "/api/login/qr/wait": reads.login_wait,
         "/api/kinds": reads.kinds,
         "/metrics": reads.metrics,
         "/healthz": reads.healthz,

@@ -29,14 +29,31 @@ def post(
     `wait`: seconds that the bridge may let us wait. `lost`: what to do when the answer does not
     come, though the request may have got there. Raises CliError.
     """
+    return _request(target, "POST", path, wait=wait, lost=lost, headers=headers, json=dict(body))
+
+
+def get(
+    target: Target, path: str, query: Mapping[str, str] | None = None, *, wait: float = 0.0
+) -> httpx.Response:
+    """GET and return a successful answer; `wait` as for `post`. Raises CliError."""
+    return _request(target, "GET", path, wait=wait, lost="try again", params=dict(query or {}))
+
+
+def _request(
+    target: Target,
+    method: str,
+    path: str,
+    *,
+    wait: float,
+    lost: str,
+    headers: Mapping[str, str] | None = None,
+    **content: Any,
+) -> httpx.Response:
     timeout = httpx.Timeout(wait + ANSWER_TIME, connect=CONNECT_TIMEOUT)
+    authorized = {"Authorization": f"Bearer {target.token}", **(headers or {})}
     with httpx.Client(timeout=timeout, trust_env=not target.local) as client:
         try:
-            response = client.post(
-                f"{target.base}{path}",
-                json=dict(body),
-                headers={"Authorization": f"Bearer {target.token}", **headers},
-            )
+            response = client.request(method, f"{target.base}{path}", headers=authorized, **content)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise unreachable(target, error) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:

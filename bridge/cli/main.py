@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from bridge.cli import acts
+from bridge.cli import acts, signing
 from bridge.cli.problem import CliError, Exit, tell
 from bridge.cli.target import Whereabouts
 from bridge.cli.watch import watch
@@ -47,7 +47,12 @@ def main(*, serve: Serve, argv: Sequence[str] | None = None) -> int:
         return Exit.OK
 
 
-_ACTS = {"send": acts.send, "screenshot": acts.screenshot}
+_ACTS = {
+    "send": acts.send,
+    "screenshot": acts.screenshot,
+    "login": signing.login,
+    "logout": signing.logout,
+}
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -78,6 +83,8 @@ def parser() -> argparse.ArgumentParser:
     _add_send(commands.add_parser("send", help="send a text", epilog=_EPILOG))
     _add_watch(commands.add_parser("watch", help="show the queue live", epilog=_EPILOG))
     _add_screenshot(commands.add_parser("screenshot", help="take a picture", epilog=_EPILOG))
+    _add_login(commands.add_parser("login", help="sign in with a phone", epilog=_EPILOG))
+    _add_logout(commands.add_parser("logout", help="sign the account out", epilog=_EPILOG))
     return top
 
 
@@ -126,6 +133,23 @@ def _add_screenshot(command: argparse.ArgumentParser) -> None:
     )
     _add_waiting(command)
     command.set_defaults(respond_async=False)
+    _add_common(command)
+
+
+def _add_login(command: argparse.ArgumentParser) -> None:
+    command.description = "Show the app's sign-in code until a phone has signed in with it."
+    command.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=_seconds,
+        help=f"give up after so long (default: {signing.PATIENCE})",
+    )
+    _add_common(command)
+
+
+def _add_logout(command: argparse.ArgumentParser) -> None:
+    command.description = "Sign the account out of the app; what is stored for it waits."
+    _add_waiting(command)
     _add_common(command)
 
 

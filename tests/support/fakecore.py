@@ -151,6 +151,13 @@ class FakeCore:
         self.seq = 0
         self.filters: list[Filter] = []
         self.cancels: list[tuple[str, int]] = []
+        self.logins: list[dict[str, Any]] = [
+            {"state": "logged_in", "account": "demo", "evidence": {"pid": 4711}}
+        ]
+        """The sign-in states, one after another; the first is the present one."""
+        self.scripted: dict[str, list[dict[str, Any] | BridgeError]] = {}
+        """What actions of a kind come to, one after another, before the texts count."""
+        self.login_waits: list[tuple[str | None, float]] = []
         self._limit = limit
 
     def supports(self, kind: str) -> bool:
@@ -164,6 +171,11 @@ class FakeCore:
         number = len(self.requests)
         if request.respond_async:
             return Answer(self.pending(request, number))
+        if self.scripted.get(request.kind):
+            told = self.scripted[request.kind].pop(0)
+            if isinstance(told, BridgeError):
+                raise told
+            return Answer(make_action(request, number, result=told))
         word, _, rest = str(request.params.get("text", "")).partition(" ")
         if word in {"wait", "stuck"}:
             await self._wait(number, heed_closing=word == "wait")
@@ -236,7 +248,15 @@ class FakeCore:
 
     async def login(self) -> Mapping[str, Any]:
         await trio.lowlevel.checkpoint()
-        return {"state": "logged_in", "account": "demo", "evidence": {"pid": 4711}}
+        return self.logins[0]
+
+    async def login_wait(self, state: str | None, seconds: float) -> Mapping[str, Any]:
+        """Whoever waits for the present state sees the next one come."""
+        await trio.lowlevel.checkpoint()
+        self.login_waits.append((state, seconds))
+        if len(self.logins) > 1 and state in {None, self.logins[0]["state"]}:
+            self.logins.pop(0)
+        return self.logins[0]
 
     async def acquire_hands_on(self, lease: str | None, who: str) -> Mapping[str, Any]:
         await trio.lowlevel.checkpoint()
