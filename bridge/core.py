@@ -22,6 +22,7 @@ from bridge.apps.common import COMMON_FLOWS, PICTURE
 from bridge.clock import WallClock, rfc3339
 from bridge.config import Settings
 from bridge.core_types import ActionRequest, Answer, Filter, Page
+from bridge.diagnostics import Diagnostics
 from bridge.errors import BridgeError
 from bridge.events import Hub, Subscription
 from bridge.kinds import Kind, request_hash
@@ -72,6 +73,7 @@ class Bridge:
         stats: SchedulerStats,
         token: str,
         seat_lost: Callable[[], Awaitable[object]],
+        diagnostics: Diagnostics,
     ) -> None:
         self.closing = trio.Event()
         self.settings = settings
@@ -83,6 +85,7 @@ class Bridge:
         self._stats = stats
         self._token = token
         self._seat_lost = seat_lost
+        self._diagnostics = diagnostics
         self._waiters = Waiters()
         self._submitter = Submitter(
             store=store,
@@ -313,6 +316,12 @@ class Bridge:
             "signed_in_or_waiting": view.login in _SETTLED_SIGN_IN,
         }
         return all(parts.values()) and not self.closing.is_set(), parts
+
+    async def diagnose(self, check: str | None) -> Mapping[str, Json]:
+        """One check of the diagnosis, or all of them. NOT_FOUND names the checks there are."""
+        if check is None:
+            return await self._diagnostics.all()
+        return await self._diagnostics.run(check)
 
     async def metrics(self) -> tuple[bytes, str]:
         """Prometheus text and its media type."""

@@ -16,6 +16,7 @@ from bridge.clock import WallClock
 from bridge.config import Settings, SettingsError
 from bridge.core import Bridge
 from bridge.desktop import Desktop
+from bridge.diagnostics import Diagnostics
 from bridge.errors import LostFence
 from bridge.events import Hub
 from bridge.kinds import CATALOGUE
@@ -88,6 +89,9 @@ async def open_bridge(settings: Settings) -> AsyncIterator[Bridge]:
             stats=stats,
             token=keep_secret(state_dir / "token"),
             seat_lost=seat_lock.lost,
+            diagnostics=Diagnostics(
+                seat=seat, store=store, settings=settings, desktop=desktop, lock=backend.lock
+            ),
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from quart_trio import QuartTrio
 
-from routes import actions, events, hands_on, openapi, problems, reads, request_log
+from routes import actions, diagnostic, events, hands_on, openapi, problems, reads, request_log
 from routes.auth import Guard
 from routes.body import MAX_BODY
 from routes.core_api import CoreApi
@@ -34,6 +34,7 @@ def make_app(core: CoreApi, *, hosts: frozenset[str], grace: float) -> Any:
     actions.install(app, core, grace=grace)
     reads.install(app, core)
     hands_on.install(app, core)
+    diagnostic.install(app, core)
     events.install(app, core)
     openapi.install(app, core)
     return RequestLog(app)

@@ -78,6 +78,13 @@ class CoreApi(Protocol):
         """The same once the state is not `state` (None: the present one), or after `seconds`."""
         ...
 
+    async def diagnose(self, check: str | None) -> Mapping[str, Json]:
+        """One check, `{check, status, detail, advice, data, ms}`, or `{status, checks}` of all.
+
+        Raises NOT_FOUND, naming the checks there are.
+        """
+        ...
+
     async def picture(self, action: Action) -> tuple[bytes, str]:
         """The result of a picture kind: its bytes and media type. Raises NOT_FOUND once gone."""
         ...

@@ -81,6 +81,15 @@ _LOGIN_STATE = {"enum": [state.value for state in LoginState]}
 _LOGIN = _object(
     "state account evidence", state=_LOGIN_STATE, account=_maybe("string"), evidence=_FREE
 )
+_CHECK = _object(
+    "check status detail advice data ms",
+    check=_TEXT,
+    status={"enum": ["ok", "warning", "failed"]},
+    detail=_TEXT,
+    advice=_maybe("string"),
+    data=_FREE,
+    ms={"type": "number"},
+)
 _PROBLEM = _object(
     "type title status code detail trace_id",
     type=_TEXT,
@@ -198,6 +207,11 @@ def _fixed_paths() -> dict[str, Any]:
             _query("timeout", {"type": "number", "minimum": 0, "maximum": 60, "default": 25}),
         ],
     )
+    checks = _object(
+        "status checks",
+        status={"enum": ["ok", "warning", "failed"]},
+        checks={"type": "array", "items": _ref("Check")},
+    )
     metrics = {"description": "Prometheus exposition.", "content": {"text/plain": {}}}
     free = _json(_FREE, "What is asked for.")
     health: dict[str, Any] = {"security": []}
@@ -209,6 +223,17 @@ def _fixed_paths() -> dict[str, Any]:
         "/api/status": {"get": _operation("status", "The figures of the bridge", free)},
         "/api/login": {"get": _operation("login", "The sign-in state, as last read", login)},
         "/api/login/qr/wait": {"get": login_wait},
+        "/api/diagnostic": {
+            "get": _operation("diagnostic", "All checks", _json(checks, "What they found."))
+        },
+        "/api/diagnostic/run/{check}": {
+            "get": _operation(
+                "diagnostic_run",
+                "One check",
+                _json(_ref("Check"), "What it found."),
+                parameters=[_in_path("check")],
+            )
+        },
         "/api/hands-on/acquire": {
             "post": _operation("hands_on_acquire", "Take the seat, or renew the lease", free)
         },
@@ -227,6 +252,7 @@ def document(kinds: Mapping[str, Kind]) -> dict[str, Any]:
     schemas: dict[str, Any] = {
         "Action": _ACTION,
         "Answer": _ANSWER,
+        "Check": _CHECK,
         "Login": _LOGIN,
         "Page": _PAGE,
         "Problem": _PROBLEM,

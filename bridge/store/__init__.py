@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.config import Limits
 from bridge.core_types import Filter, Page
 from bridge.store.flock import AlreadyHeld, FileLock, LockLost, hold_flock
+from bridge.store.health import StoreHealth
 from bridge.store.migrate import NewerDatabase
 from bridge.store.store import OnCommit, Store, open_store
 from bridge.store.values import Counts, Submitted, Sweep
@@ -20,6 +21,7 @@ __all__ = [
     "OnCommit",
     "Page",
     "Store",
+    "StoreHealth",
     "Submitted",
     "Sweep",
     "hold_flock",

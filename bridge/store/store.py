@@ -21,6 +21,7 @@ from bridge.errors import BridgeError
 from bridge.model import Action, Event, Json, Lane, NewAction, Priority, State, Step
 from bridge.store import dialect, intake, queries, reads, upkeep, work
 from bridge.store.executors import Executor, InlineExecutor, WriterThread, unavailable
+from bridge.store.health import StoreHealth, health
 from bridge.store.migrate import migrate
 from bridge.store.values import Counts, Submitted, Sweep
 from bridge.store.work import Choose
@@ -272,6 +273,10 @@ class Store:
     async def seat_account(self, seat: str) -> str | None:
         """The account that was last confirmed at a seat."""
         return await self._executor.read(lambda c: reads.seat_account(c, seat))
+
+    async def health(self, seconds: float) -> StoreHealth:
+        """Whether it answers and is whole; looks through it for at most `seconds`."""
+        return await self._executor.read(lambda c: health(c, seconds))
 
 
 def _prepare(connection: sa.Connection) -> tuple[str, int]:

@@ -266,6 +266,15 @@ class FakeCore:
         await trio.lowlevel.checkpoint()
         return {"released": True}
 
+    async def diagnose(self, check: str | None) -> Mapping[str, Any]:
+        await trio.lowlevel.checkpoint()
+        one = {"check": "disk", "status": "ok", "detail": "", "advice": None, "data": {}, "ms": 1.0}
+        if check is None:
+            return {"status": "ok", "checks": [one]}
+        if check != "disk":
+            raise BridgeError("NOT_FOUND", f"there is no check {check!r}; there are disk")
+        return one
+
     async def picture(self, action: Action) -> tuple[bytes, str]:
         await trio.lowlevel.checkpoint()
         return PICTURE, "image/png"
