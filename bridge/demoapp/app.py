@@ -169,6 +169,8 @@ class DemoApp:
     def _show_dialog(self, title: str, text: str, choices: list[Choice]) -> None:
         if self._dialog is not None:
             self._dialog.close()
+        if self._main is not None:
+            self._main.close_menu()
         behind = self._main or self._sign_in
         if behind is None:
             return

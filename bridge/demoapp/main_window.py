@@ -134,6 +134,10 @@ class MainWindow:
         """Take the window away."""
         self.window.destroy()
 
+    def close_menu(self) -> None:
+        """Take the menu away if it is open: a dialog takes the keyboard that it holds."""
+        self.window.tk.call("tk::MenuUnpost", self._menu_items)
+
     # search
 
     def _open_search(self, _event: tk.Event[tk.Misc]) -> str:

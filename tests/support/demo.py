@@ -17,10 +17,10 @@ from bridge.apps.base import AppSettings, Reading, Verdict
 from bridge.apps.demo import DemoAdapter
 from bridge.apps.demo_screen import look
 from bridge.apps.demo_view import View
-from bridge.demoapp import faults, journal
-from bridge.flow import FlowContext, VerifyContext
+from bridge.demoapp import faults, journal, phone
+from bridge.flow import AppControl, FlowContext, NoControl, VerifyContext
 from bridge.hands import Eyes, Hands
-from bridge.kinds import SendText
+from bridge.kinds import CATALOGUE, SendText
 from bridge.model import Json, LoginState, Step
 from bridge.polling import poll
 from tests.support.xserver import XServer, desktop, end
@@ -132,13 +132,30 @@ class Demo:
     async def fault(self, name: str, **options: Any) -> None:
         await trio.to_thread.run_sync(partial(faults.switch, self.state_dir, name, **options))
 
-    async def send(self, to: str, text: str, commit: Commit | None = None) -> Mapping[str, Json]:
+    async def phone(self, move: str, **options: Any) -> Mapping[str, Any]:
+        return await trio.to_thread.run_sync(partial(phone.play, self.state_dir, move, **options))
+
+    async def flow(self, kind: str, control: AppControl | None = None) -> Mapping[str, Json]:
+        """Carry out a kind that has no params and no commit point."""
+
+        async def save(name: str, picture: Image.Image) -> str:
+            return name
+
+        context: FlowContext[Any] = FlowContext(
+            "a1", 1, CATALOGUE[kind].params(), self.hands, Commit(), save,
+            control=control or NoControl(),
+        )  # fmt: skip
+        return await self.adapter.flows[kind].run(context)
+
+    async def send(
+        self, to: str, text: str, commit: Commit | None = None, *, owner: str | None = None
+    ) -> Mapping[str, Json]:
         async def save(name: str, picture: Image.Image) -> str:
             self.pictures[name] = picture
             return name
 
         params = SendText(to=to, text=text)
-        context = FlowContext("a1", 1, params, self.hands, commit or Commit(), save)
+        context = FlowContext("a1", 1, params, self.hands, commit or Commit(), save, owner=owner)
         return await self.adapter.flows["send_text"].run(context)
 
     async def verify(self, to: str, text: str, commit: Commit, *, app_ended: bool) -> Verdict:
