@@ -281,11 +281,23 @@ class Bridge:
 
     async def login_wait(self, state: str | None, seconds: float) -> Mapping[str, Json]:
         """The sign-in state once it is not `state` (None: the present one), or after `seconds`."""
-        known, changed = self.seat.known, self.seat.login_changed
-        if state is None or state == known.login.value:
+        if state is None or state == self.seat.known.login.value:
             with trio.move_on_after(min(seconds, MAX_WAIT)):
-                await changed.wait()
+                await self._login_changed()
         return await self.login()
+
+    async def _login_changed(self) -> None:
+        """Wait for a change of the sign-in, read eagerly meanwhile, or for the shutdown."""
+        async with trio.open_nursery() as nursery:
+
+            async def first(event: trio.Event) -> None:
+                await event.wait()
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(first, self.seat.login_changed)
+            nursery.start_soon(first, self.closing)
+            with self.seat.watch_login():
+                await trio.sleep_forever()
 
     async def status(self) -> Mapping[str, Json]:
         """The whole state in one answer."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,7 @@ class Seat:
         """The last `seat.hands_on` event said that a person has the seat."""
         self.login_changed = trio.Event()
         """Set, and made anew, with each change of the sign-in state."""
+        self._login_watchers = 0
         self.restarter = Restarter(
             adapter=adapter,
             state_dir=settings.state_dir,
@@ -227,10 +229,22 @@ class Seat:
             },
         }
 
+    @contextmanager
+    def watch_login(self) -> Iterator[None]:
+        """Read the sign-in more often as long as somebody is signing in, within this block."""
+        self._login_watchers += 1
+        self.probe.hurry()
+        try:
+            yield
+        finally:
+            self._login_watchers -= 1
+
     def _coming_up(self) -> bool:
+        hurried = {LoginState.UNKNOWN, LoginState.STARTING}
+        if self._login_watchers:
+            hurried |= {LoginState.QR, LoginState.CONFIRM}
         return self.launch_id is not None and (
-            not self.known.window_seen
-            or self.known.login in {LoginState.UNKNOWN, LoginState.STARTING}
+            not self.known.window_seen or self.known.login in hurried
         )
 
     async def _on_reading(self, reading: Reading) -> None:
