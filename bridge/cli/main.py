@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.metadata import version
 
 from bridge.cli import acts, signing
@@ -34,6 +35,10 @@ def main(*, serve: Serve, argv: Sequence[str] | None = None) -> int:
         where = Whereabouts(options.url, options.token, options.state_dir)
         if options.command == "watch":
             return watch(options, where)
+        if options.command == "doctor":
+            # It knows all the parts of a bridge, which no other command has to load.
+            status: int = import_module("bridge.cli.doctor").doctor(options, where)
+            return status
         return _ACTS[options.command](options, where.find())
     except CliError as error:
         tell(error, as_json=as_json)
@@ -82,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     _add_serve(commands.add_parser("serve", help="run a bridge in the foreground"))
     _add_send(commands.add_parser("send", help="send a text", epilog=_EPILOG))
     _add_watch(commands.add_parser("watch", help="show the queue live", epilog=_EPILOG))
+    _add_doctor(commands.add_parser("doctor", help="say what is not well and what to do about it"))
     _add_screenshot(commands.add_parser("screenshot", help="take a picture", epilog=_EPILOG))
     _add_login(commands.add_parser("login", help="sign in with a phone", epilog=_EPILOG))
     _add_logout(commands.add_parser("logout", help="sign the account out", epilog=_EPILOG))
@@ -116,6 +122,14 @@ def _add_send(command: argparse.ArgumentParser) -> None:
 def _add_watch(command: argparse.ArgumentParser) -> None:
     command.description = "Show what runs, what waits and why, and what has ended. Ctrl+C ends it."
     command.add_argument("--once", action="store_true", help="show the present state and end")
+    _add_common(command)
+
+
+def _add_doctor(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Check this machine, and the bridge that runs on it, if one does. "
+        "Exit status: 0 nothing failed · 1 something did."
+    )
     _add_common(command)
 
 
