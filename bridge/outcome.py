@@ -22,6 +22,9 @@ _PERMANENT = frozenset(
     }
 )
 
+_NOT_ITS_FAULT = frozenset({"DISPLAY_DEAD", "APP_NOT_READY", "NOT_LOGGED_IN", "SHUTTING_DOWN"})
+"""Codes of a seat that is not as it was when the action was claimed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Success:
@@ -69,7 +72,7 @@ def of_error(error: BridgeError, *, unhealthy: bool) -> Outcome:
     """
     if error.code in _PERMANENT:
         return Fail(error)
-    if unhealthy or error.code in {"DISPLAY_DEAD", "APP_NOT_READY", "SHUTTING_DOWN"}:
+    if unhealthy or error.code in _NOT_ITS_FAULT:
         return Retry(error, after=1.0, counts=False)
     return Retry(error)
 

@@ -37,6 +37,9 @@ class SendTextFlow:
         hands, text = ctx.hands, ctx.params.text
         check_text(text)
         session = await self._view.session(hands)
+        if ctx.owner not in {None, session.account.jid}:
+            # it changed since this was claimed
+            raise BridgeError("NOT_LOGGED_IN", "another account is signed in", executed=False)
         contacts = await self._view.contacts(session.account)
         target = resolve(contacts, ctx.params.to)
         names = _distinct_names(session, target)

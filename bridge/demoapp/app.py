@@ -98,9 +98,12 @@ class DemoApp:
         if "phone" not in request:
             self.faults.apply(request)
             return {}
-        if self._sign_in is None:
+        if self._sign_in is not None:
+            return self._sign_in.phone(request)
+        if request["phone"] != "sign_out":
             raise ValueError(f"{self.account} is signed in already")
-        return self._sign_in.phone(request)
+        self._signed_out()
+        return {"account": self.account}
 
     def ask_sign_out(self) -> None:
         """Open the confirmation."""

@@ -4,8 +4,8 @@
     python -m bridge.demoapp.phone --state-dir DIR confirm --as carol
 
 `scan` takes the code that the app shows now (or the one that is named), `confirm` signs in,
-`refuse` sends the app back to a fresh code. The wire is that of the faults
-(`bridge.demoapp.faults`): `{"phone": "scan", "account": …, "payload": …}`.
+`refuse` sends the app back to a fresh code, `sign_out` ends the app's session from afar. The
+wire is that of the faults (`bridge.demoapp.faults`): `{"phone": "scan", "account": …, …}`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from bridge.demoapp.faults import ask
 
-MOVES = ("scan", "confirm", "refuse")
+MOVES = ("scan", "confirm", "refuse", "sign_out")
 
 
 def play(

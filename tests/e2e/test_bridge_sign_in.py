@@ -194,6 +194,38 @@ async def test_what_waits_for_one_account_never_goes_out_as_another(tmp_path):
             assert again.json()["result"] == {"signed_out": False, "account": None}
 
 
+async def test_an_account_that_changes_behind_the_probes_back_sends_nothing_for_another(tmp_path):
+    """A phone ends the session and another one signs in, faster than the probe looks."""
+    with trio.fail_after(120):
+        async with bridge_process(tmp_path / "state") as it:
+            await login_is(it, "logged_in", "demo")
+            await play(it, "sign_out")
+            await play(it, "scan", account="carol")
+            await play(it, "confirm")
+
+            async def in_again() -> bool | None:
+                return it.journal()[-1].get("account") == "carol" or None
+
+            assert await poll(in_again, 10)
+            queued = await it.send("Alice", "stored for demo", **ASYNC)
+            refused = await it.send("Alice", "waited for demo")
+            # either the flow saw it, or the probe had by then; never was it sent by carol
+            if refused.status_code == 200:
+                assert refused.json()["action"]["owner"] == "carol"
+            else:
+                assert said(refused) == (409, "NOT_LOGGED_IN")
+                assert refused.json()["executed"] is False
+            await login_is(it, "logged_in", "carol")
+            assert not [text for _, text in sent_by(it) if "stored" in text]
+
+            async def parked() -> bool | None:
+                return await waiting(it, queued) == "other_owner" or None
+
+            assert await poll(parked, 10)
+            stored = await it.action(queued.json()["action"]["id"])
+            assert (stored["owner"], stored["attempt"]) == ("demo", 0)
+
+
 async def test_who_waits_for_the_seat_is_told_when_it_is_signed_out(tmp_path):
     """A logout overtakes the texts that wait; their callers are answered, not left to time out."""
     with trio.fail_after(120):

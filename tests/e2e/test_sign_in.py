@@ -174,7 +174,7 @@ async def test_an_account_that_changes_before_return_stops_the_send(tmp_path):
     async with signed_in(tmp_path) as demo:
 
         async def change() -> None:
-            await demo.flow("logout")
+            await demo.phone("sign_out")
             await demo.phone("scan")
             await demo.phone("confirm", account="carol")
             await demo.state(LoginState.LOGGED_IN)
@@ -194,8 +194,9 @@ async def test_a_wrong_move_is_answered_and_harms_nothing(tmp_path):
         for name in ("No Such", "a" * 41, "x/y", "carol\n"):
             with pytest.raises(ValueError, match="no account's name"):
                 await demo.phone("scan", account=name)
-        with pytest.raises(ValueError, match="nothing was scanned"):
-            await demo.phone("dance")
+        for move in ("dance", "sign_out"):
+            with pytest.raises(ValueError, match="nothing was scanned"):
+                await demo.phone(move)
         await demo.state(LoginState.QR)
 
 
