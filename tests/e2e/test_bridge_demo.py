@@ -34,7 +34,11 @@ async def test_a_message_goes_in_by_http_and_is_seen_in_the_app(tmp_path):
 async def test_the_printed_curl_works(tmp_path):
     with trio.fail_after(90):
         async with bridge_process(tmp_path / "state") as it:
-            printed = it.log()
+
+            async def greeting() -> str | None:
+                return it.log() if "curl " in it.log() else None
+
+            printed = await poll(greeting, 10)  # it comes a moment after the app is ready
             start = printed.index("curl ")
             command = printed[start : printed.index("\n\n", start)]
             done = await trio.run_process(["bash", "-c", command], capture_stdout=True)
