@@ -147,6 +147,6 @@ def _connections(display: Display) -> Counter[int]:
 
 
 def _limit(display: Display) -> int:
-    """The server gives each client as many ids as its limit of clients leaves room for."""
+    """The server gives each client as many ids as its limit leaves room for; it is one itself."""
     info: Any = display.display.info
-    return 1 << max(0, _ID_BITS - int(info.resource_id_mask).bit_count())
+    return (1 << max(1, _ID_BITS - int(info.resource_id_mask).bit_count())) - 1

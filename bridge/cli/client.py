@@ -33,10 +33,23 @@ def post(
 
 
 def get(
-    target: Target, path: str, query: Mapping[str, str] | None = None, *, wait: float = 0.0
+    target: Target,
+    path: str,
+    query: Mapping[str, str] | None = None,
+    *,
+    wait: float = 0.0,
+    answer_time: float = ANSWER_TIME,
 ) -> httpx.Response:
     """GET and return a successful answer; `wait` as for `post`. Raises CliError."""
-    return _request(target, "GET", path, wait=wait, lost="try again", params=dict(query or {}))
+    return _request(
+        target,
+        "GET",
+        path,
+        wait=wait,
+        answer_time=answer_time,
+        lost="try again",
+        params=dict(query or {}),
+    )
 
 
 def _request(
@@ -47,9 +60,10 @@ def _request(
     wait: float,
     lost: str,
     headers: Mapping[str, str] | None = None,
+    answer_time: float = ANSWER_TIME,
     **content: Any,
 ) -> httpx.Response:
-    timeout = httpx.Timeout(wait + ANSWER_TIME, connect=CONNECT_TIMEOUT)
+    timeout = httpx.Timeout(wait + answer_time, connect=CONNECT_TIMEOUT)
     authorized = {"Authorization": f"Bearer {target.token}", **(headers or {})}
     with httpx.Client(timeout=timeout, trust_env=not target.local) as client:
         try:

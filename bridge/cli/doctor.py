@@ -25,6 +25,9 @@ from bridge.cli.target import Target, Whereabouts
 from bridge.config import Settings, SettingsError
 from bridge.machine import look_at_machine
 
+ANSWER_TIME = 12.0
+"""Seconds in which a bridge that does not hang has done all its checks."""
+
 _WORDS = {"ok": "ok", "warning": "warning", "failed": "FAILED"}
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 _MOST = 600
@@ -96,7 +99,7 @@ def _ask(where: Whereabouts) -> tuple[Target | None, Sequence[Mapping[str, Any]]
 
 
 def _checks(target: Target) -> Sequence[Mapping[str, Any]]:
-    document = get(target, "/api/diagnostic").json()
+    document = get(target, "/api/diagnostic", answer_time=ANSWER_TIME).json()
     checks: Sequence[Mapping[str, Any]] = document["checks"]
     return checks
 

@@ -65,11 +65,13 @@ async def started(
 
 
 @asynccontextmanager
-async def xvfb(*, size: str = "1280x800", autorepeat: bool = True) -> AsyncIterator[XServer]:
+async def xvfb(
+    *options: str, size: str = "1280x800", autorepeat: bool = True
+) -> AsyncIterator[XServer]:
     """An Xvfb that is ready. X's own autorepeat is on unless it is switched off here."""
     reader, writer = os.pipe()
     argv = ["Xvfb", "-displayfd", str(writer), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
-    argv += ["-noreset"] if autorepeat else ["-noreset", "-r"]
+    argv += ["-noreset", *([] if autorepeat else ["-r"]), *options]
     try:
         async with started(argv, env=os.environ, pass_fds=(writer,)) as process:
             os.close(writer)
