@@ -16,6 +16,7 @@ _PERMANENT = frozenset(
         "CONTACT_NOT_FOUND",
         "AMBIGUOUS_CONTACT",
         "INVALID_REQUEST",
+        "INVALID_STATE",
         "NOT_FOUND",
         "UNSUPPORTED_BY_APP",
         "CANCELLED",

@@ -1,8 +1,9 @@
 """Pidgin with one XMPP account: real software that nobody here wrote, driven like any other.
 
 A person signs the account in once, in Pidgin, and lets it keep the password; the bridge never
-touches accounts. Pidgin's folder is `pidgin` in the state directory. Its own text log proves
-what was said, but it is written after a message has left: it is no durable history.
+touches accounts, but that a `logout` unticks the one that is enabled. Pidgin's folder is `pidgin`
+in the state directory. Its own text log proves what was said, but it is written after a message
+has left: it is no durable history.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from bridge.apps.base import AppSettings, LaunchSpec, Reading
 from bridge.apps.pidgin_chats import Chats
 from bridge.apps.pidgin_files import GTKRC, merge_prefs
 from bridge.apps.pidgin_send import SendTextFlow
+from bridge.apps.pidgin_signout import LogoutFlow
 from bridge.apps.pidgin_view import PidginView, reading
 from bridge.flow import Flow
 from bridge.hands import Eyes, Hands
@@ -32,7 +34,10 @@ class PidginAdapter:
         self.folder = settings.state_dir / "pidgin"
         self._view = PidginView(self.folder)
         self._chats = Chats(self._view)
-        self.flows: Mapping[str, Flow[Any]] = {"send_text": SendTextFlow(self._view, self._chats)}
+        self.flows: Mapping[str, Flow[Any]] = {
+            "send_text": SendTextFlow(self._view, self._chats),
+            "logout": LogoutFlow(self._view, self._chats),
+        }
 
     def launch(self) -> LaunchSpec:
         """Pidgin on its own folder; in English, since windows are known by their titles."""

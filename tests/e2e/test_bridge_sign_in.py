@@ -98,6 +98,11 @@ async def test_from_the_code_to_the_first_message(tmp_path):
             refused = await it.http.post("/api/login/qr/start")
             assert said(refused) == (409, "INVALID_STATE")
             assert refused.json()["executed"] is False
+            # and is not tried again when nobody waits for it
+            queued = await it.http.post("/api/login/qr/start", headers=ASYNC)
+            await it.settled(20)
+            action = await it.action(queued.json()["action"]["id"])
+            assert (action["state"], action["error"]["code"]) == ("failed", "INVALID_STATE")
             assert sent_by(it) == [("demo", "hello")]
 
 

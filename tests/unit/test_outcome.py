@@ -15,7 +15,6 @@ from bridge.outcome import Fail, Retry, of_error
         ("APP_NOT_READY", False),
         ("DISPLAY_DEAD", False),
         ("FOCUS_LOST", True),
-        ("INVALID_STATE", True),
     ],
 )
 def test_a_seat_that_changed_costs_no_attempt(code, counts):
@@ -30,5 +29,6 @@ def test_an_app_that_was_not_well_costs_no_attempt_either():
     assert outcome.counts is False
 
 
-def test_what_no_other_try_can_change_fails_at_once():
-    assert isinstance(of_error(BridgeError("CONTACT_NOT_FOUND", "w"), unhealthy=True), Fail)
+@pytest.mark.parametrize("code", ["CONTACT_NOT_FOUND", "INVALID_STATE", "UNSUPPORTED_BY_APP"])
+def test_what_no_other_try_can_change_fails_at_once(code):
+    assert isinstance(of_error(BridgeError(code, "why"), unhealthy=True), Fail)
