@@ -69,6 +69,8 @@ class Diagnostics:
         self._eyes = Eyes(seat.backend)
         self._spoken: set[int] = set()
         """Windows that have answered before: their silence means something."""
+        self._turn = trio.Lock()
+        """One diagnosis at a time, so that many callers do not crowd the work off the display."""
         self._checks: Mapping[str, Callable[[_Display], Awaitable[Result]]] = {
             "display": self._display,
             "window_manager": self._window_manager,
@@ -91,7 +93,8 @@ class Diagnostics:
         if look is None:
             names = ", ".join(self._checks)
             raise BridgeError("NOT_FOUND", f"there is no check {check!r}; there are {names}")
-        return (await checked(check, partial(look, self._look()))).to_json()
+        async with self._turn:
+            return (await checked(check, partial(look, self._look()))).to_json()
 
     async def all(self) -> dict[str, Json]:
         """Every check at the same time: `{status, checks}`, the status the gravest of them."""
@@ -101,7 +104,7 @@ class Diagnostics:
         async def one(name: str, look: Callable[[_Display], Awaitable[Result]]) -> None:
             found[name] = await checked(name, partial(look, display))
 
-        async with trio.open_nursery() as nursery:
+        async with self._turn, trio.open_nursery() as nursery:
             for name, look in self._checks.items():
                 nursery.start_soon(one, name, look)
         results = [found[name] for name in self._checks]

@@ -161,11 +161,13 @@ class _Machine:
         try:
             refused = await refusal(name)
             if refused is None:
-                self.facts = await read_facts(name, DisplayLock(name))
+                self.facts = await read_facts(name, DisplayLock(name), seat=self._settings.seat)
         except DisplayDead as error:
             if isinstance(error.__cause__, TimeoutError):
                 return on_display.display_dead(name, str(error))
             return before_start.display_absent(name, *_lock_of(name))
+        if self.facts is not None and self.facts.seat is not None:
+            return before_start.display_taken(name, self.facts.seat)
         return on_display.display(name, refused, self.facts)
 
     def on_display(self, facts: XFacts) -> Mapping[str, Callable[[], Awaitable[Result]]]:

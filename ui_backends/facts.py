@@ -6,6 +6,7 @@ import string
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import trio
@@ -18,6 +19,7 @@ from ui_backends.base import UiError
 from ui_backends.display import _autorepeat, connected
 from ui_backends.handshake import handshake
 from ui_backends.lock import DisplayLock
+from ui_backends.seatlock import selection_of
 from ui_backends.xconn import whole_property
 
 KEYS = (
@@ -62,6 +64,8 @@ class XFacts:
     """The most connections that the server takes."""
     by_pid: Mapping[int, int]
     """Connections of each local process."""
+    seat: Owner | None = None
+    """The bridge that works this display, if one does."""
 
 
 async def refusal(display: str, timeout: float = 2.0) -> str | None:
@@ -72,13 +76,15 @@ async def refusal(display: str, timeout: float = 2.0) -> str | None:
     return None if status == 1 else reason.strip() or "no reason given"
 
 
-async def read_facts(display: str, lock: DisplayLock, timeout: float = 2.0) -> XFacts:
+async def read_facts(
+    display: str, lock: DisplayLock, *, seat: str = "s0", timeout: float = 2.0
+) -> XFacts:
     """Read under the display lock, through a connection of its own. Raises UiError."""
     async with lock.command("facts", presses=False), connected(display) as connection:
-        return await connection.call(_facts, timeout=timeout)
+        return await connection.call(partial(_facts, seat=seat), timeout=timeout)
 
 
-def _facts(display: Display) -> XFacts:
+def _facts(display: Display, seat: str) -> XFacts:
     width, height = windows.screen_size(display)
     pointer: Any = display.screen().root.query_pointer()
     by_pid = _connections(display)
@@ -95,6 +101,7 @@ def _facts(display: Display) -> XFacts:
         clients=sum(by_pid.values()),
         limit=_limit(display),
         by_pid={pid: count for pid, count in by_pid.items() if pid},
+        seat=_owner(display, selection_of(seat)),
     )
 
 

@@ -85,6 +85,11 @@ class Seat:
         return taken or (display.pending_events() > 0 and self._taken(display))
 
 
+def selection_of(name: str) -> str:
+    """The selection whose owner works the seat `name` of a display."""
+    return f"_DESKBRIDGE_{name.upper()}"
+
+
 @asynccontextmanager
 async def hold_seat(display: str, name: str) -> AsyncIterator[Seat]:
     """Hold the seat `name` of a display (its selection is `_DESKBRIDGE_<NAME>`).
@@ -93,7 +98,7 @@ async def hold_seat(display: str, name: str) -> AsyncIterator[Seat]:
     """
     connection = XConnection(display)
     try:
-        selection = f"_DESKBRIDGE_{name.upper()}"
+        selection = selection_of(name)
         seat = await connection.call(lambda d: _take(connection, d, selection), timeout=_TIMEOUT)
         try:
             yield seat

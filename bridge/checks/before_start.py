@@ -10,7 +10,7 @@ from pathlib import Path
 from bridge.checks import on_display
 from bridge.checks.result import Fault, Result, Status, judged
 from bridge.model import Json
-from ui_backends.facts import XFacts
+from ui_backends.facts import Owner, XFacts
 
 PACKAGES: Mapping[str, str] = {
     "Xvfb": "xvfb",
@@ -80,6 +80,18 @@ def display_of_its_own() -> Result:
     """Of a bridge that was not told which display to work."""
     detail = "none is set: the bridge starts one of its own"
     return Result("display", "ok", detail, None, {"display": None})
+
+
+def display_taken(name: str, bridge: Owner) -> Result:
+    """Of a display that another bridge works; a second one would refuse to start."""
+    program = on_display.program_of(bridge.pid)
+    return Result(
+        "display",
+        "failed",
+        f"{name} is worked by another bridge: {program}",
+        "end that one, ask it with --state-dir, or set DESKBRIDGE_DISPLAY to another display",
+        {"display": name, "pid": bridge.pid},
+    )
 
 
 def display_absent(name: str, lock: Path, holder: int | None) -> Result:

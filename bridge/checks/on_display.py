@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from bridge.checks.result import Fault, Result, judged
@@ -13,6 +14,14 @@ NEARLY_FULL = 0.75
 
 FULL = 0.95
 """Share from which the next program may find no place."""
+
+CLIPBOARD_PROGRAMS = frozenset(
+    {
+        *("autocutsel", "clipit", "clipmenud", "clipster", "copyq", "diodon", "gpaste-daemon"),
+        *("greenclip", "klipper", "parcellite", "qlipper", "vncconfig", "xfce4-clipman"),
+    }
+)
+"""Programs that copy the clipboard whenever it changes, as the kernel names them."""
 
 _FULL_SERVER = "maximum number of clients"
 
@@ -127,19 +136,37 @@ def keyboard(name: str, facts: XFacts) -> Result:
     return judged("keyboard", faults, "nothing held down, all keys there, autorepeat off", data)
 
 
-def clipboard(facts: XFacts) -> Result:
-    """Whether a program takes over what is put into the clipboard."""
+def clipboard(facts: XFacts, program: Callable[[int | None], str] = program_of) -> Result:
+    """Whether a program takes over what is put into the clipboard.
+
+    Some managers do not announce themselves; those are known by name, which is a reason to
+    look and no more.
+    """
     manager, owner = facts.clipboard_manager, facts.clipboard
     data: dict[str, Json] = {"manager": _told(manager), "owner": _told(owner)}
     if manager is None:
-        return Result("clipboard", "ok", "no clipboard manager", None, data)
-    program = program_of(manager.pid)
-    advice = f"end {program}, or keep it off this display: it can take a text away in the middle"
-    advice += " of a paste, and it keeps what it sees"
+        quiet = [name for pid in facts.by_pid if _manages(name := program(pid))]
+        if not quiet:
+            return Result("clipboard", "ok", "no clipboard manager", None, data)
+        detail = f"a program that watches the clipboard runs: {', '.join(quiet)}"
+        return Result("clipboard", "warning", detail, _end_it(quiet[0]), data)
+    named = program(manager.pid)
+    advice = _end_it(named)
     if owner is not None and _same(manager, owner):
-        detail = f"the clipboard manager {program} has taken the clipboard over"
+        detail = f"the clipboard manager {named} has taken the clipboard over"
         return Result("clipboard", "failed", detail, advice, data)
-    return Result("clipboard", "warning", f"a clipboard manager runs: {program}", advice, data)
+    return Result("clipboard", "warning", f"a clipboard manager runs: {named}", advice, data)
+
+
+def _manages(program: str) -> bool:
+    return program.partition(" ")[0] in CLIPBOARD_PROGRAMS
+
+
+def _end_it(program: str) -> str:
+    return (
+        f"end {program}, or keep it off this display: it can take a text away in the middle of a "
+        "paste, and it keeps what it sees"
+    )
 
 
 def _same(one: Owner, other: Owner) -> bool:

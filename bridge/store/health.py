@@ -36,7 +36,8 @@ def health(connection: sa.Connection, seconds: float) -> StoreHealth:
     told = _quick_check(connection, seconds)
     if told is None:
         return StoreHealth(name, epoch, (), False)
-    return StoreHealth(name, epoch, tuple(line for line in told if line != "ok"), True)
+    damage = tuple(line for line in told if line != "ok" and not line.startswith("***"))
+    return StoreHealth(name, epoch, damage, True)
 
 
 def _quick_check(connection: sa.Connection, seconds: float) -> list[str] | None:
@@ -46,7 +47,7 @@ def _quick_check(connection: sa.Connection, seconds: float) -> list[str] | None:
     driver.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
     try:
         told = connection.exec_driver_sql(f"PRAGMA quick_check({_MOST})").scalars()
-        return [str(line) for line in told]
+        return [line for row in told for line in str(row).splitlines()]
     except sa.exc.OperationalError as error:
         if "interrupted" in str(error.orig):
             return None

@@ -84,6 +84,29 @@ async def test_troubles_are_named_while_work_goes_on(tmp_path):
             assert {"window_manager", "keyboard"} <= failed
 
 
+async def test_looking_disturbs_no_work_and_sees_no_key_of_it(tmp_path):
+    texts = [f"message {n} 张三" for n in range(10)]
+    with trio.fail_after(120):
+        async with bridge_process(tmp_path / "state", LC_ALL="C.UTF-8") as it:
+            seen: list[dict[str, Any]] = []
+
+            async def watch() -> None:
+                while True:
+                    seen.append(await diagnosis(it))
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(watch)
+                for text in texts:
+                    answer = await it.send("Alice", text, Prefer="wait=60")
+                    assert answer.status_code == 200, answer.text
+                nursery.cancel_scope.cancel()
+            assert [text for _, text in it.sent()] == texts
+            assert len(seen) >= len(texts) / 2
+            # The keys of a flow are pressed and released within one command, under the lock.
+            assert {found["keyboard"]["status"] for found in seen} == {"ok"}
+
+
 async def test_a_stopped_app_and_a_frozen_display_are_told_apart(tmp_path):
     with trio.fail_after(120):
         async with bridge_process(tmp_path / "state") as it:

@@ -161,6 +161,16 @@ def test_a_clipboard_manager_is_a_warning_until_it_has_the_clipboard():
     assert on_display.clipboard(same_process).status == "failed"
 
 
+def test_a_clipboard_program_that_does_not_announce_itself():
+    names = {1: "copyq (pid 1)", 2: "xterm (pid 2)", None: "?"}
+    result = on_display.clipboard(facts(by_pid={2: 1, 1: 1}), names.__getitem__)
+    assert result.status == "warning"
+    assert "copyq (pid 1)" in result.detail
+    assert "xterm" not in result.detail
+    assert "end copyq (pid 1)" in str(result.advice)
+    assert on_display.clipboard(facts(by_pid={2: 1}), names.__getitem__).status == "ok"
+
+
 @pytest.mark.parametrize(
     ("clients", "status"), [(74, "ok"), (75, "warning"), (94, "warning"), (95, "failed")]
 )

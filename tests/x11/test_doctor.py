@@ -26,6 +26,7 @@ from ui_backends.base import DisplayDead
 from ui_backends.display import connected
 from ui_backends.facts import read_facts, refusal
 from ui_backends.lock import DisplayLock
+from ui_backends.seatlock import hold_seat
 
 
 async def look(tmp_path: Path, display: str | None = None, **env: str) -> dict[str, Result]:
@@ -187,6 +188,17 @@ async def answers(server: XServer) -> bool:
         return await refusal(server.display) is None
     except DisplayDead:
         return False
+
+
+@bounded(60)
+async def test_a_display_that_another_bridge_works(tmp_path: Path):
+    async with xvfb() as server:
+        async with hold_seat(server.display, "s0"):
+            result = (await look(tmp_path, server.display))["display"]
+            assert result.status == "failed"
+            assert f"pid {os.getpid()}" in result.detail
+            assert "DESKBRIDGE_DISPLAY" in str(result.advice)
+        assert (await look(tmp_path, server.display))["display"].status == "ok"
 
 
 @bounded(60)
