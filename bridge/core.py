@@ -27,7 +27,7 @@ from bridge.errors import BridgeError
 from bridge.events import Hub, Subscription
 from bridge.kinds import Kind, request_hash
 from bridge.model import FINAL, Action, Event, Json, LoginState, NewAction, Priority, State
-from bridge.seat import Seat
+from bridge.seat import DisplayEnded, Seat
 from bridge.stats import SchedulerStats
 from bridge.store import Store
 from bridge.submit import Submitter
@@ -120,6 +120,8 @@ class Bridge:
 
     async def _guard_seat(self) -> None:
         await self._seat_lost()
+        if not await self.seat.backend.alive():
+            raise DisplayEnded("the X server has ended; the next start brings up another")
         raise SeatLost("another program took the display's seat; this bridge presses nothing more")
 
     async def shutdown(self) -> None:
@@ -147,8 +149,8 @@ class Bridge:
             try:
                 await self.seat.evidence.expire(PICTURE, PICTURE_AGE)
                 await self._store.vacuum(self._clock.now_ms())
-            except BridgeError as error:
-                log.error("upkeep failed", code=error.code, detail=error.detail)
+            except (BridgeError, OSError) as error:
+                log.error("upkeep failed", error=str(error))
 
     def _on_events(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -91,6 +91,14 @@ class Desktop:
         """Whether the X server we are in charge of has ended."""
         return self._server is not None and not self._server.alive()
 
+    async def tend(self) -> None:
+        """Start a window manager again that we were in charge of and that has ended."""
+        if self._manager is not None and not self._manager.alive():
+            log.warning("window manager ended", pid=self._manager.pid)
+            self._manager.close()
+            self._manager = None
+            await self._ensure_manager()
+
     async def stop(self) -> None:
         """End what is ours. Bounded."""
         async with trio.open_nursery() as nursery:

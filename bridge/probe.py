@@ -64,9 +64,15 @@ class Probe:
             hurry = self._hurry
             reading = await self.read()
             if reading is not None:
-                await self._on_reading(reading)
+                await self._tell(reading)
             with trio.move_on_after(EAGER if self._coming_up() else self._interval):
                 await hurry.wait()
+
+    async def _tell(self, reading: Reading) -> None:
+        try:
+            await self._on_reading(reading)
+        except BridgeError as error:  # the store is away for a while; the next reading tells again
+            log.error("reading not taken in", code=error.code, detail=error.detail)
 
     async def read(self) -> Reading | None:
         """One reading; a changed one is repeated and None if the two differ."""
@@ -87,6 +93,9 @@ class Probe:
                 return await self._adapter.probe(self._eyes)
             except BridgeError as error:
                 return Reading(LoginState.UNKNOWN, evidence={"error": error.code})
+            except Exception as error:  # a defect in an adapter must not end the seat
+                log.exception("probe failed")
+                return Reading(LoginState.UNKNOWN, evidence={"error": repr(error)})
         return Reading(LoginState.UNKNOWN, evidence={"error": "STEP_TIMEOUT"})
 
     def _limited(self, reading: Reading) -> Reading:

@@ -146,11 +146,17 @@ class Restarter:
         child = Child.adopt(identity)
         if child is None:
             return False
-        self._record.write(identity, launch=launch_id, started=int(time.time()), ours=int(ours))
+        self._remember(identity, launch_id, ours=ours)
         self.launch = Launch(launch_id, child, 0.0, ours)
         log.info("app adopted", pid=child.pid)
         await self._observer.app_started(self.launch, adopted=True)
         return True
+
+    def _remember(self, identity: Identity, launch_id: str, *, ours: bool) -> None:
+        try:
+            self._record.write(identity, launch=launch_id, started=int(time.time()), ours=int(ours))
+        except OSError as error:  # a full disk: this run knows it, the next one would not
+            log.error("launch not recorded", error=str(error))
 
     async def _adopt_external(self) -> bool:
         """Wait for the process of another supervisor."""
@@ -245,10 +251,10 @@ class Restarter:
         await trio.sleep(backoff(self._strikes))
         if await self._adopt_external():
             return True
-        self._adapter.prepare()
-        spec = self._adapter.launch()
         launch_id = uuid.uuid4().hex
+        spec = self._adapter.launch()
         try:
+            self._adapter.prepare()
             child = Child.start(
                 spec.argv,
                 env={**self._env(), **spec.env, "DESKBRIDGE_LAUNCH_ID": launch_id},
@@ -258,7 +264,7 @@ class Restarter:
         except OSError as error:
             await self._give_up(f"{spec.argv[0]} cannot be started: {error}")
             return False
-        self._record.write(child.identity, launch=launch_id, started=int(time.time()), ours=1)
+        self._remember(child.identity, launch_id, ours=True)
         self.launch = Launch(launch_id, child, trio.current_time())
         log.info("app started", pid=child.pid, program=os.path.basename(spec.argv[0]))
         await self._observer.app_started(self.launch, adopted=False)

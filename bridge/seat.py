@@ -158,7 +158,8 @@ class Seat:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Adopt what runs, judge what was left, then work until cancelled.
 
-        Raises DisplayEnded when the X server that we are in charge of has ended.
+        Raises DisplayEnded when the X server that we are in charge of has ended, LostFence when
+        the queue's lock is not ours any more.
         """
         self.known.owner = await self._store.seat_account(self.name)
         await self.restarter.adopt()
@@ -179,13 +180,15 @@ class Seat:
     async def _watch_display(self) -> None:
         while True:
             if self._desktop.server_ended():
-                raise DisplayEnded("the X server has ended")
+                raise DisplayEnded("the X server has ended; the next start brings up another")
             alive = await self.backend.alive()
             if alive is not self.known.display_alive:
                 self.known.display_alive = alive
                 log.warning("display", alive=alive)
                 self.probe.hurry()
                 self.scheduler.wake()
+            self._lease_check()  # another bridge may have the queue: end rather than guess
+            await self._desktop.tend()
             await self._hands_back()  # a lease that nobody renewed
             await trio.sleep(DISPLAY_CHECK)
 
@@ -303,7 +306,10 @@ class Seat:
         if asked:
             await self._emit("app.killed", {"pid": launch.child.pid})
             return
-        await self.scheduler.mark_app_dead(DEAD_WINDOW)
+        try:
+            await self.scheduler.mark_app_dead(DEAD_WINDOW)
+        except BridgeError as error:  # its window counts; those who wait are told when it is over
+            log.error("waiting callers not told", code=error.code)
         await self._emit("app.dead", {"pid": launch.child.pid, "why": "ended"})
 
     async def app_needs_attention(self, why: str) -> None:

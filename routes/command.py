@@ -10,7 +10,7 @@ import trio
 from bridge.config import Settings, SettingsError
 from bridge.core import Bridge, SeatLost
 from bridge.desktop import DesktopError
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, LostFence
 from bridge.lifetime import watch_signals
 from bridge.logs import configure_logging
 from bridge.opening import open_bridge
@@ -30,6 +30,7 @@ _EXPECTED = (
     SettingsError,
     DesktopError,
     BridgeError,
+    LostFence,
     AlreadyHeld,
     NewerDatabase,
     SeatLost,
