@@ -35,6 +35,7 @@ class DemoApp:
         self.memory = Memory(())
         self.faults = Faults()
         self._dialog: Dialog | None = None
+        self.asking = False
         self._main: MainWindow | None = None
         self._sign_in: Signing | None = None
         self._root = root = tk.Tk(className=titles.WM_CLASS)
@@ -112,6 +113,8 @@ class DemoApp:
 
     def _signed_out(self) -> None:
         self._journal.write("signed_out", account=self.account, pid=os.getpid())
+        if self._dialog is not None:
+            self._dialog.close()
         if self._main is not None:
             self._main.close()
             self._main = None
@@ -172,11 +175,12 @@ class DemoApp:
     def _show_dialog(self, title: str, text: str, choices: list[Choice]) -> None:
         if self._dialog is not None:
             self._dialog.close()
-        if self._main is not None:
-            self._main.close_menu()
         behind = self._main or self._sign_in
         if behind is None:
             return
+        self.asking = True  # before the dialog shows: until then keys still reach the main window
+        if self._main is not None:
+            self._main.close_menu()
         self._dialog = Dialog(
             behind.window, self._fonts, title=title, text=text, choices=choices,
             on_close=self._dialog_closed,
@@ -184,3 +188,4 @@ class DemoApp:
 
     def _dialog_closed(self) -> None:
         self._dialog = None
+        self.asking = False

@@ -21,6 +21,8 @@ class Desk(Protocol):
 
     memory: Memory
     account: str
+    asking: bool
+    """A dialog is open, or about to be."""
 
     @property
     def offline(self) -> bool:
@@ -210,6 +212,8 @@ class MainWindow:
         self.refresh()
 
     def _menu(self) -> None:
+        if self._desk.asking:
+            return  # the dialog holds the keyboard; a menu that opens now could not be closed
         button = self._side.menu_button
         x, y = button.winfo_rootx(), button.winfo_rooty() + button.winfo_height()
         self._menu_items.tk_popup(x, y)
