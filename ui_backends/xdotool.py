@@ -48,6 +48,12 @@ from ui_backends.xconn import XConnection
 T = TypeVar("T")
 
 _KEPT_ENV = ("PATH", "HOME", "XAUTHORITY", "TMPDIR")
+_MANAGER_PATIENCE = 1.0
+"""Seconds in which a window manager gives the focus to a window that it activates."""
+
+_FOCUS_PATIENCE = 1.0
+"""The same when the focus is set directly."""
+
 _ALIVE_TIMEOUT = 2.0
 _PING_TIMEOUT = 1.0
 _CLIPBOARD_TIMEOUT = 1.0
@@ -233,7 +239,12 @@ class XdotoolBackend:
                 raise WindowNotFound(f"no window manager lists window {window:#x}")
             if await self._focus(budget) != window:
                 await self._tool(budget, "xdotool", "windowactivate", str(window))
-                await self._focused(budget, window)
+                if not await self._focused(budget, window, _MANAGER_PATIENCE):
+                    # A manager that takes the window for active already does nothing, though
+                    # the focus may be elsewhere: so it is after the manager was started anew.
+                    await self._tool(budget, "xdotool", "windowfocus", str(window))
+                    if not await self._focused(budget, window, _FOCUS_PATIENCE):
+                        raise FocusLost(f"window {window:#x} did not get the focus")
 
     async def close_window(self, window: WindowId) -> None:
         """Ask a window to close."""
@@ -287,14 +298,15 @@ class XdotoolBackend:
     async def _focus(self, budget: _Budget) -> WindowId | None:
         return await self._ask(budget, windows.active_window)
 
-    async def _focused(self, budget: _Budget, window: WindowId) -> None:
+    async def _focused(self, budget: _Budget, window: WindowId, patience: float) -> bool:
+        """Whether the window has the focus, at the latest after `patience` seconds."""
         pause = 0.002
-        with trio.move_on_after(min(2.0, budget.left())):
+        with trio.move_on_after(min(patience, budget.left())):
             while await self._focus(budget) != window:
                 await trio.sleep(pause)
                 pause = min(0.05, pause * 2)
-            return
-        raise FocusLost(f"window {window:#x} did not get the focus")
+            return True
+        return False
 
     async def _cleared(self, budget: _Budget, window: WindowId) -> None:
         """After an unread paste: nothing more until the app answers a ping.

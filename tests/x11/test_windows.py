@@ -7,6 +7,8 @@ import signal
 
 import pytest
 import trio
+from Xlib import X
+from Xlib.display import Display
 
 from tests.support.bounds import bounded, until
 from tests.support.textwindow import TextWindow, announce_pings, is_gone
@@ -14,6 +16,7 @@ from tests.support.xserver import XServer, xvfb
 from tests.x11.conftest import World
 from ui_backends.base import Backend, Ping, Window, WindowNotFound
 from ui_backends.display import wm_running
+from ui_backends.xconn import XConnection
 from ui_backends.xdotool import XdotoolBackend
 
 
@@ -133,3 +136,24 @@ async def test_an_app_that_announces_pings_and_is_stopped_is_silent(
     os.kill(window.process.pid, signal.SIGCONT)
     # the late answer to the first ping is not taken for one to the next
     assert await backend.ping(window.id) is Ping.ALIVE
+
+
+@bounded(60)
+async def test_activation_sets_the_focus_that_a_manager_believes_to_be_there(
+    server: XServer, backend: Backend, windows: World
+) -> None:
+    """As after a restart of the manager: the window counts as active, the focus is elsewhere."""
+    opened = await windows.open(title="active")
+    await backend.activate(opened.id)
+    connection = XConnection(server.display)
+    try:
+        await connection.call(_take_focus_away)
+        await backend.activate(opened.id)
+        assert await backend.active_window() == opened.id
+    finally:
+        await connection.aclose()
+
+
+def _take_focus_away(display: Display) -> None:
+    display.screen().root.set_input_focus(X.RevertToPointerRoot, X.CurrentTime)
+    display.sync()
