@@ -73,9 +73,10 @@ class Bridge:
         stats: SchedulerStats,
         token: str,
         seat_lost: Callable[[], Awaitable[object]],
+        closing: trio.Event,
         diagnostics: Diagnostics,
     ) -> None:
-        self.closing = trio.Event()
+        self.closing = closing
         self.settings = settings
         self.kinds = kinds
         self.seat = seat
@@ -136,7 +137,7 @@ class Bridge:
         )
         with trio.move_on_after(self.settings.grace):
             try:
-                await self._store.fail_waiting(
+                await self._store.cancel_waiting(
                     self.seat.scheduler.owners(), now=self._clock.now_ms(), error=error
                 )
             except BridgeError as problem:

@@ -59,9 +59,14 @@ class Desktop:
         `display` None: the one an earlier run left, else any free one. Raises DesktopError.
         """
         desktop = cls(display or "", state_dir, env)
-        if not await desktop._adopt():
-            await desktop._start_server(display)
-        await desktop._ensure_manager()
+        try:
+            if not await desktop._adopt():
+                await desktop._start_server(display)
+            await desktop._ensure_manager()
+        except BaseException:  # also a signal: what was started ends with us
+            with trio.CancelScope(shield=True):
+                await desktop.stop()
+            raise
         return desktop
 
     def app_env(self) -> dict[str, str]:

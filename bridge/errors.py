@@ -46,6 +46,16 @@ STATUS: Mapping[str, int] = {
 """HTTP status by error code. A malformed JSON body is told as INVALID_REQUEST with status 400."""
 
 
+RETRY_AFTER: Mapping[str, int] = {
+    "APP_NOT_READY": 5,
+    "DISPLAY_DEAD": 5,
+    "HANDS_ON": 5,
+    "SHUTTING_DOWN": 5,
+    "STORE_UNAVAILABLE": 3,
+}
+"""Seconds after which another try makes sense, unless the error knows better."""
+
+
 class BridgeError(Exception):
     """Raised when a request or a flow ends otherwise than asked.
 
@@ -71,7 +81,7 @@ class BridgeError(Exception):
         super().__init__(f"{code}: {detail}")
         self.code = code
         self.detail = detail
-        self.retry_after = retry_after
+        self.retry_after = RETRY_AFTER.get(code) if retry_after is None else retry_after
         self.executed = executed
         self.action_id = action_id
         self.extra = dict(extra or {})

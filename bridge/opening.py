@@ -10,21 +10,23 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import structlog
+import trio
 
 from bridge.apps.base import Adapter, AppSettings
 from bridge.clock import WallClock
 from bridge.config import Settings, SettingsError
 from bridge.core import Bridge
-from bridge.desktop import Desktop
+from bridge.desktop import Desktop, DesktopError
 from bridge.diagnostics import Diagnostics
 from bridge.errors import LostFence
 from bridge.events import Hub
 from bridge.kinds import CATALOGUE
 from bridge.seat import Seat
 from bridge.stats import SchedulerStats
-from bridge.store import FileLock, LockLost, hold_flock, open_store
+from bridge.store import FileLock, LockLost, database_file, hold_flock, open_store
 from ui_backends.process import end_leftovers
-from ui_backends.seatlock import hold_seat
+from ui_backends.seatlock import Seat as SeatLock
+from ui_backends.seatlock import SeatBusy, hold_seat
 from ui_backends.xdotool import open_xdotool
 
 log = structlog.get_logger(__name__)
@@ -34,7 +36,7 @@ ADAPTERS = "deskbridge.apps"
 
 
 @asynccontextmanager
-async def open_bridge(settings: Settings) -> AsyncIterator[Bridge]:
+async def open_bridge(settings: Settings, closing: trio.Event) -> AsyncIterator[Bridge]:
     """A bridge with everything it needs; on leaving, what it started is ended.
 
     Raises SettingsError, AlreadyHeld, SeatBusy, DesktopError or BridgeError, each saying what
@@ -50,15 +52,13 @@ async def open_bridge(settings: Settings) -> AsyncIterator[Bridge]:
     clock, stats = WallClock(), SchedulerStats()
     hub = Hub(clock)
     async with AsyncExitStack() as stack:
-        database = state_dir / "deskbridge.db"
-        lock = stack.enter_context(hold_flock(Path(f"{database}.lock")))
-        store = await stack.enter_async_context(
-            open_store(settings.store_url or database, on_commit=hub.publish)
-        )
+        database = settings.store_url or str(state_dir / "deskbridge.db")
+        lock = stack.enter_context(hold_flock(_lock_file(database)))
+        store = await stack.enter_async_context(open_store(database, on_commit=hub.publish))
         hub.last_seq = store.last_seq
         desktop = await Desktop.open(settings.display, state_dir, settings.env)
         stack.push_async_callback(desktop.stop)
-        seat_lock = await stack.enter_async_context(hold_seat(desktop.display, settings.seat))
+        seat_lock = await stack.enter_async_context(_take_seat(desktop.display, settings.seat))
         state_id = keep_secret(state_dir / "id")
         ended = await end_leftovers(state_id)
         backend = await stack.enter_async_context(open_xdotool(desktop.display, state_id=state_id))
@@ -89,10 +89,32 @@ async def open_bridge(settings: Settings) -> AsyncIterator[Bridge]:
             stats=stats,
             token=keep_secret(state_dir / "token"),
             seat_lost=seat_lock.lost,
+            closing=closing,
             diagnostics=Diagnostics(
                 seat=seat, store=store, settings=settings, desktop=desktop, lock=backend.lock
             ),
         )
+
+
+@asynccontextmanager
+async def _take_seat(display: str, name: str) -> AsyncIterator[SeatLock]:
+    """The display's seat. Raises DesktopError when another bridge works it."""
+    try:
+        async with hold_seat(display, name) as seat:
+            yield seat
+    except SeatBusy as error:
+        raise DesktopError(f"{error}; give this one another DESKBRIDGE_DISPLAY") from error
+
+
+def _lock_file(database: str) -> Path:
+    """The lock beside the database. Raises SettingsError for one that has no file."""
+    try:
+        path = database_file(database)
+    except ValueError as error:
+        raise SettingsError(f"DESKBRIDGE_STORE_URL cannot be used: {error}") from error
+    if path is None:
+        raise SettingsError("DESKBRIDGE_STORE_URL: this release keeps its queue in SQLite only")
+    return Path(f"{path}.lock")
 
 
 def load_adapter(settings: Settings) -> Adapter:

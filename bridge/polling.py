@@ -13,14 +13,14 @@ T = TypeVar("T")
 async def poll(look: Callable[[], Awaitable[T | None]], timeout: float) -> T | None:
     """What `look` returns once it is not None; None after `timeout` seconds.
 
-    Waits 10, 20, 40, … at most 100 ms between looks.
+    Waits 10, 20, 40, … at most 100 ms between looks. A look under way is not interrupted: it
+    has a deadline of its own, and what it ends with says more than "not seen".
     """
-    pause = 0.01
-    with trio.move_on_after(timeout):
-        while True:
-            found = await look()
-            if found is not None:
-                return found
-            await trio.sleep(pause)
-            pause = min(0.1, pause * 2)
-    return None
+    pause, deadline = 0.01, trio.current_time() + timeout
+    while True:
+        found = await look()
+        now = trio.current_time()
+        if found is not None or now >= deadline:
+            return found
+        await trio.sleep(min(pause, deadline - now))
+        pause = min(0.1, pause * 2)

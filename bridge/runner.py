@@ -24,6 +24,7 @@ from bridge.hands import Eyes, Hands
 from bridge.kinds import Kind, Params
 from bridge.model import Action, Effect, Json, Need, Step
 from bridge.outcome import Fail, Outcome, Retry, Success, Unknowable, of_error
+from bridge.policy import app_not_ready
 from bridge.scheduler import Running
 from bridge.store import Store
 from ui_backends.base import Backend
@@ -240,6 +241,8 @@ class Runner:
         unhealthy = (
             not isinstance(problem, Exception) or not seat.healthy() or seat.launch_id != launch
         )
+        if seat.launch_id != launch and error.code in _OF_A_DEAD_APP:
+            error = app_not_ready("the app ended while this ran")
         outcome = of_error(error, unhealthy=unhealthy)
         if isinstance(problem, RetryLater):
             outcome = Retry(error, problem.after, problem.queue, problem.counts)
@@ -352,6 +355,10 @@ class _Commit:
             )
 
 
+_OF_A_DEAD_APP = frozenset({"UI_ERROR", "WINDOW_NOT_FOUND", "FOCUS_LOST", "VERIFY_FAILED"})
+"""How an app that ends in the middle looks to its flow."""
+
+
 def _crash() -> BridgeError:
     return BridgeError("APP_NOT_READY", "the bridge stopped while this ran", executed=None)
 
@@ -373,7 +380,8 @@ def _as_bridge_error(problem: BaseException) -> BridgeError:
     if not isinstance(problem, Exception):
         return _interrupted()
     if isinstance(problem, RetryLater):
-        return BridgeError("UI_ERROR", problem.detail, executed=False)
+        code = "COOLDOWN" if problem.queue else "UI_ERROR"
+        return BridgeError(code, problem.detail, executed=False)
     if isinstance(problem, SecurityStop):
         return BridgeError("PAUSED", str(problem), executed=False)
     log.error("flow raised", error=repr(problem), exc_info=problem)

@@ -388,6 +388,7 @@ class Scheduler:
             count = self._throttles[owner] = self._throttles.get(owner, 0) + 1
             seconds = cooldown_seconds(count, outcome.after, random.uniform(-1, 1))
             self._cool_until_ms[owner] = now_ms + round(seconds * 1000)
+            outcome.error.retry_after = math.ceil(seconds)
             log.warning("account cools down", owner=owner, seconds=round(seconds), throttles=count)
 
     async def _write(self, running: Running, outcome: Outcome) -> None:

@@ -367,6 +367,7 @@ class Seat:
         if self.scheduler.running is not None:
             self.scheduler.running.waits_for_restart = True
         await self.scheduler.mark_app_dead(dead_for)
+        await self._emit("app.dead", {"why": "restart"})
         return (await self.restarter.restart()).child.pid
 
     async def reread_login(self) -> LoginState:

@@ -53,7 +53,7 @@ class Waiting:
             "reason": reason,
             "until": until,
             "ahead": ahead,
-            "eta": self._eta(ahead) if reason in {"behind", "gap", "window"} else until,
+            "eta": self._eta(ahead, reason, until),
         }
 
     async def of_queue(self) -> Mapping[str, Json]:
@@ -75,7 +75,7 @@ class Waiting:
             "held_by": None if reason is None else {"reason": reason, "until": rfc3339(until)},
             "cooldown": rfc3339(self._seat.view().cooldown_until_ms),
             "next_start": rfc3339(until),
-            "eta": rfc3339(self._eta(pending)) if pending else None,
+            "eta": rfc3339(self._eta(pending, reason, until)) if pending else None,
             "running": None
             if self._seat.scheduler.running is None
             else self._seat.scheduler.running.action.id,
@@ -115,7 +115,11 @@ class Waiting:
         ahead = max(0.0, choice.until - trio.current_time())
         return choice.reason, self._clock.now_ms() + round(ahead * 1000)
 
-    def _eta(self, ahead: int) -> int:
+    def _eta(self, ahead: int, reason: str | None, until: int | None) -> int | None:
+        """When the action behind `ahead` others starts; None where nobody can know."""
+        if until is None and reason not in {None, "behind", "gap", "window"}:
+            return None
         ran = self._stats.executed_total
         usual = self._stats.exec_duration_ms_sum / ran if ran else USUAL_FLOW_MS
-        return self._clock.now_ms() + round(ahead * (usual + self._send_delay_ms))
+        start = self._clock.now_ms() if until is None else until
+        return start + round(ahead * (usual + self._send_delay_ms))

@@ -16,6 +16,7 @@ PROTOCOL = "deskbridge"
 """The WebSocket subprotocol of the events."""
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = frozenset({"/healthz", "/readyz"})
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<name>[^\[\]:]+))(?::[0-9]{1,5})?")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
@@ -68,6 +69,13 @@ class Guard:
                 "FORBIDDEN", "this server does not answer to that Host", executed=False
             )
 
+    def check_origin(self, origin: str | None, host: str | None) -> None:
+        """Refuse a page of another site: a browser says where a request comes from."""
+        if origin is not None and origin.partition("://")[2].lower() != (host or "").lower():
+            raise BridgeError(
+                "FORBIDDEN", "this server does not take orders from that Origin", executed=False
+            )
+
     def check_token(self, token: str | None) -> Caller:
         """The caller with this token. Raises UNAUTHORIZED."""
         if token is None:
@@ -80,12 +88,17 @@ class Guard:
         """Stand before every route of `app`."""
 
         async def before_request() -> None:
-            self.check_host(request.headers.get("Host"))
+            host = request.headers.get("Host")
+            self.check_host(host)
+            if request.method not in _READS:
+                self.check_origin(request.headers.get("Origin"), host)
             if request.path not in _OPEN:
                 g.caller = self.check_token(bearer(request.headers.get("Authorization")))
 
         async def before_websocket() -> None:
-            self.check_host(websocket.headers.get("Host"))
+            host = websocket.headers.get("Host")
+            self.check_host(host)
+            self.check_origin(websocket.headers.get("Origin"), host)
             token, g.subprotocol = subprotocol(websocket.requested_subprotocols)
             g.caller = self.check_token(bearer(websocket.headers.get("Authorization")) or token)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 
@@ -20,8 +21,8 @@ from bridge.store import AlreadyHeld, NewerDatabase
 from routes.core_api import CoreApi
 from routes.server import ServerConfig, serve
 
-HARD_DEADLINE = 12.0
-"""Seconds from the signal to the forced end of the process, before display and app are ended."""
+HARD_DEADLINE = 14.0
+"""Seconds from the signal to the forced end of the process."""
 
 READY_PATIENCE = 20.0
 """Seconds that the greeting waits for the app, so that what it shows works at once."""
@@ -41,6 +42,7 @@ _EXPECTED = (
 
 def run_server(settings: Settings) -> int:
     """Serve until SIGTERM or SIGINT; the exit status: 0, or 1 with a sentence on stderr."""
+    os.umask(0o077)  # what is kept is nobody else's to read
     configure_logging()
     try:
         trio.run(_main, settings)
@@ -62,17 +64,32 @@ def _sentences(error: BaseException) -> list[str] | None:
 
 
 async def _main(settings: Settings) -> None:
-    async with open_bridge(settings) as bridge, trio.open_nursery() as outermost:
-        core: CoreApi = bridge
-        await outermost.start(partial(watch_signals, bridge.closing, hard_deadline_s=HARD_DEADLINE))
-        async with trio.open_nursery() as nursery:
-            config = ServerConfig(settings.host, settings.port, settings.grace)
-            host, port = await nursery.start(serve, core, config)
-            await nursery.start(_work, bridge)
-            (settings.state_dir / "port").write_text(f"{port}\n")
-            await poll(partial(_is_ready, bridge), READY_PATIENCE)
-            _greet(bridge, f"http://{host}:{port}", settings)
+    closing, opened, starting = trio.Event(), trio.Event(), trio.CancelScope()
+
+    async def abandon_start() -> None:
+        await closing.wait()
+        if not opened.is_set():
+            starting.cancel()
+
+    async with trio.open_nursery() as outermost:
+        await outermost.start(partial(watch_signals, closing, hard_deadline_s=HARD_DEADLINE))
+        outermost.start_soon(abandon_start)
+        with starting:
+            async with open_bridge(settings, closing) as bridge:
+                opened.set()
+                await _serve(bridge, settings)
         outermost.cancel_scope.cancel()
+
+
+async def _serve(bridge: Bridge, settings: Settings) -> None:
+    core: CoreApi = bridge
+    async with trio.open_nursery() as nursery:
+        config = ServerConfig(settings.host, settings.port, settings.grace)
+        host, port = await nursery.start(serve, core, config)
+        await nursery.start(_work, bridge)
+        (settings.state_dir / "port").write_text(f"{port}\n")
+        await poll(partial(_is_ready, bridge), READY_PATIENCE)
+        _greet(bridge, f"http://{host}:{port}", settings)
 
 
 async def _is_ready(bridge: Bridge) -> bool | None:

@@ -11,7 +11,7 @@ from bridge.flow import Flow, FlowContext, VerifyContext
 from bridge.hands import Hands
 from bridge.kinds import Autofix, RestartApp, Screenshot
 from bridge.model import Json
-from ui_backends.base import Region, WindowId
+from ui_backends.base import OutOfBounds, Region, WindowId
 
 PICTURE = "picture"
 """The name under which a picture that is a result is kept."""
@@ -25,10 +25,15 @@ class TakeScreenshot:
         params = ctx.params
         window = None if params.window is None else await _by_title(ctx.hands, params.window)
         region = params.region
-        picture = await ctx.hands.capture(
-            window,
-            None if region is None else Region(region.x, region.y, region.width, region.height),
-        )
+        try:
+            picture = await ctx.hands.capture(
+                window,
+                None if region is None else Region(region.x, region.y, region.width, region.height),
+            )
+        except BridgeError as error:
+            if isinstance(error.__cause__, OutOfBounds):
+                raise BridgeError("INVALID_REQUEST", f"region: {error.detail}") from error
+            raise
         await ctx.save(PICTURE, picture)
         return {"width": picture.width, "height": picture.height, "format": params.format}
 

@@ -120,7 +120,7 @@ def check_text(text: str) -> None:
 def sent_since(state_dir: Path, mark: Mapping[str, Json], text: str) -> Mapping[str, Json] | None:
     """The result for this text to this contact, if the journal has it after the mark."""
     for entry in journal.entries(state_dir, mark["position"]):
-        if (entry.get("effect"), entry.get("to"), entry.get("text")) == (
+        if (entry.get("effect"), entry.get("contact"), entry.get("text")) == (
             "message_sent",
             mark["to"],
             text,

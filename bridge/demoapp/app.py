@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.demoapp import journal, theme, titles
-from bridge.demoapp.contacts import ACCOUNT, Contact
+from bridge.demoapp.contacts import ACCOUNT, Contact, handle
 from bridge.demoapp.control import ControlSocket, Faults
 from bridge.demoapp.dialogs import Choice, Dialog
 from bridge.demoapp.main_window import MainWindow
@@ -138,7 +138,12 @@ class DemoApp:
             return False
         message = Message(new_message_id(), text, time.time_ns() // 1_000_000)
         self._journal.write(
-            "message_sent", to=contact.id, text=text, message=message.id, account=self.account
+            "message_sent",
+            to=handle(contact),
+            contact=contact.id,
+            text=text,
+            message=message.id,
+            account=self.account,
         )
         if self.faults.crash_after_return:
             os._exit(CRASHED)

@@ -31,7 +31,10 @@ class Memory:
         for entry in journal:
             mine = entry.get("account", ACCOUNT) == account
             if mine and entry.get("effect") == "message_sent":
-                self.add(entry["to"], Message(entry["message"], entry["text"], entry["ts"]))
+                self.add(
+                    entry.get("contact", entry["to"]),
+                    Message(entry["message"], entry["text"], entry["ts"]),
+                )
 
     def add(self, contact_id: str, message: Message) -> None:
         """Remember one more message of a chat."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bridge.config import Limits
 from bridge.core_types import Filter, Page
+from bridge.store.dialect import database_file
 from bridge.store.flock import AlreadyHeld, FileLock, LockLost, hold_flock
 from bridge.store.health import StoreHealth
 from bridge.store.migrate import NewerDatabase
@@ -24,6 +25,7 @@ __all__ = [
     "StoreHealth",
     "Submitted",
     "Sweep",
+    "database_file",
     "hold_flock",
     "open_store",
 ]

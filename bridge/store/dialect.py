@@ -106,6 +106,17 @@ def url_of(url_or_path: str | Path) -> sa.URL:
     return sa.URL.create("sqlite", database=text)
 
 
+def database_file(url_or_path: str | Path) -> Path | None:
+    """The file of an SQLite database; None for another database. ValueError for no URL."""
+    try:
+        url = url_of(url_or_path)
+    except sa.exc.ArgumentError as error:
+        raise ValueError(str(error)) from error
+    if url.get_backend_name() != "sqlite" or in_memory(url):
+        return None
+    return Path(str(url.database)).absolute()
+
+
 def in_memory(url: sa.URL) -> bool:
     """Whether the database ends with its one connection."""
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")

@@ -196,7 +196,18 @@ class Store:
     ) -> list[Action]:
         """Fail every waited action of these owners that has not begun, CRITICAL ones aside."""
         whose = list(owners)
-        return await self._executor.write(lambda tx: upkeep.fail_waiting(tx, whose, now, error))
+        return await self._executor.write(
+            lambda tx: upkeep.end_waiting(tx, whose, State.FAILED, now, error)
+        )
+
+    async def cancel_waiting(
+        self, owners: Iterable[str], *, now: int, error: BridgeError
+    ) -> list[Action]:
+        """Cancel them instead, with `error`: nobody will wait for them any more."""
+        whose = list(owners)
+        return await self._executor.write(
+            lambda tx: upkeep.end_waiting(tx, whose, State.CANCELLED, now, error)
+        )
 
     async def sweep(self, now: int, *, retry_after: int = 1) -> Sweep:
         """Expire, time out and promote what is due; of every owner.

@@ -157,7 +157,7 @@ class Tx:
     ) -> None:
         about = {
             "kind": action.kind,
-            "priority": int(action.priority),
+            "priority": action.priority.name,
             "state": action.state.value,
             "revision": action.revision,
             "attempt": action.attempt,

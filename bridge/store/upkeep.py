@@ -43,10 +43,12 @@ def leave_waited(tx: Tx, id: str, now: int, error: BridgeError) -> Action:
     return _end(tx, action, State.CANCELLED, Actor.CALLER, now, error)
 
 
-def fail_waiting(tx: Tx, owners: Sequence[str], now: int, error: BridgeError) -> list[Action]:
-    """Fail every waited action of these owners that has not begun, CRITICAL ones aside."""
+def end_waiting(
+    tx: Tx, owners: Sequence[str], state: State, now: int, error: BridgeError
+) -> list[Action]:
+    """End every waited action of these owners that has not begun, CRITICAL ones aside."""
     waited = tx.actions(queries.WAITED_NOT_CRITICAL, b_owners=list(owners))
-    return [_end(tx, action, State.FAILED, Actor.SWEEP, now, error) for action in waited]
+    return [_end(tx, action, state, Actor.SWEEP, now, error) for action in waited]
 
 
 def _end(

@@ -145,7 +145,7 @@ class BridgeProcess:
 
     def sent(self) -> list[tuple[str, str]]:
         """(account id, text) of every message in the journal, in order."""
-        return [(e["to"], e["text"]) for e in self.journal() if e["effect"] == "message_sent"]
+        return [(e["contact"], e["text"]) for e in self.journal() if e["effect"] == "message_sent"]
 
     async def end(self) -> None:
         """End the bridge, and, if it died without tidying, what it left running."""

@@ -171,7 +171,7 @@ class Demo:
         return list(journal.entries(self.state_dir))
 
     def sent(self) -> list[tuple[str, str]]:
-        return [(e["to"], e["text"]) for e in self.journal() if e["effect"] == "message_sent"]
+        return [(e["contact"], e["text"]) for e in self.journal() if e["effect"] == "message_sent"]
 
 
 @asynccontextmanager
