@@ -222,6 +222,10 @@ class Seat:
             "owner": view.owner,
             "stuck": self.known.stuck,
             "hands_on": view.hands_on,
+            "watchdog": {
+                "looks": self.watchdog.looks,
+                "finding": None if self.watchdog.finding is None else self.watchdog.finding.value,
+            },
             "needs_attention": self.known.attention,
             "running": None
             if self.scheduler.running is None

@@ -115,6 +115,10 @@ class Watchdog:
         self._pid = pid
         self._login = login
         self._rescue = rescue
+        self.looks = 0
+        """How often it has looked since the bridge started."""
+        self.finding: Finding | None = None
+        """What the last look found."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Watch until cancelled."""
@@ -130,6 +134,7 @@ class Watchdog:
             if pid is None:
                 continue
             finding = await look(self._eyes, pid, answered)
+            self.looks, self.finding = self.looks + 1, finding
             if finding is not Finding.WELL:
                 log.warning("watchdog", finding=finding.value, login=self._login().value)
             if patience.note(finding, self._login()):

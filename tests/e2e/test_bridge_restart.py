@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -41,6 +42,16 @@ class Heard:
             return True if not wanted else None
 
         assert await poll(seen, 90), f"{kinds} did not come in this order: {self.types}"
+
+
+async def looks(it: BridgeProcess) -> int:
+    """How often the watchdog has looked."""
+    seat = (await it.http.get("/api/status")).json()["seats"][0]
+    return int(seat["watchdog"]["looks"])
+
+
+async def looked(it: BridgeProcess, times: int) -> bool | None:
+    return await looks(it) >= times or None
 
 
 async def test_a_restart_is_next_and_callers_are_told(tmp_path):
@@ -87,7 +98,7 @@ async def test_a_frozen_app_is_restarted_and_an_innocent_twin_survives(tmp_path)
             await heard.listening.wait()
             assert (await it.send("Alice", "before")).status_code == 200
             # the watchdog must have had an answer once before silence means anything
-            await trio.sleep(11)
+            assert await poll(partial(looked, it, 1), 30)
             twin = subprocess.Popen(
                 [sys.executable, "-c", "import time; time.sleep(600)", "-m", "bridge.demoapp"]
             )
@@ -126,7 +137,10 @@ async def test_a_frozen_display_is_reported_and_the_app_left_alone(tmp_path):
                 queued = await it.send("Bob", "later", Prefer="respond-async")
                 assert queued.status_code == 202
                 assert (await it.http.get("/readyz")).status_code == 503
-                await trio.sleep(25)  # longer than the watchdog's two looks
+                before = await looks(it)
+                assert await poll(
+                    partial(looked, it, before + 3), 90
+                )  # two would do for a hung app
             finally:
                 os.kill(xvfb, signal.SIGCONT)
             await it.settled()
