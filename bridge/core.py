@@ -194,6 +194,9 @@ class Bridge:
         coalesce_key = request.coalesce_key
         if coalesce_key is None and kind.coalesce is not None:
             coalesce_key = kind.coalesce(request.params)
+        idempotency_key = request.idempotency_key
+        if idempotency_key is None and kind.key is not None:
+            idempotency_key = kind.key(request.params)
         return NewAction(
             id=uuid.uuid4().hex,
             seat=self.seat.name,
@@ -204,7 +207,7 @@ class Bridge:
             priority=priority,
             effect=kind.effect,
             trace_id=request.trace_id,
-            idempotency_key=request.idempotency_key,
+            idempotency_key=idempotency_key,
             coalesce_key=coalesce_key,
             delay_ms=request.delay_ms,
             not_before=request.not_before,

@@ -21,7 +21,7 @@ from bridge.errors import BridgeError, LostFence
 from bridge.evidence import Evidence
 from bridge.flow import AppControl, Flow, FlowContext, RetryLater, SecurityStop, VerifyContext
 from bridge.hands import Eyes, Hands
-from bridge.kinds import Kind, Params
+from bridge.kinds import Act, Kind, Params
 from bridge.model import Action, Effect, Json, Need, Step
 from bridge.outcome import Fail, Outcome, Retry, Success, Unknowable, of_error
 from bridge.policy import app_not_ready
@@ -185,12 +185,13 @@ class Runner:
             on_step=lambda step: self._note(running, step),
             wall_ms=self._clock.now_ms,
         )
+        dry_run = isinstance(params, Act) and params.dry_run
         context: FlowContext[Any] = FlowContext(
             action_id=running.action.id,
             attempt=running.action.attempt,
             params=params,
             hands=hands,
-            commit=_Commit(self._store, seat, running, self._clock),
+            commit=_Commit(self._store, seat, running, self._clock, dry_run=dry_run),
             save=lambda name, picture: self._evidence.save(running.action.id, name, picture),
             control=seat,
             owner=running.action.owner if kind.signed_in else None,
@@ -209,6 +210,8 @@ class Runner:
         if isinstance(problem, LostFence):
             raise problem
         seat.needs_clean = True
+        if isinstance(problem, StoppedBeforeCommit):
+            return Success({"dry_run": True, **problem.found}, context.evidence)
         return await self._failed(running, flow, params, problem, context, launch)
 
     async def _tidy(self, hands: Hands, context: FlowContext[Any]) -> None:
@@ -315,14 +318,25 @@ class Runner:
         return Verdict(Found.UNKNOWN, evidence={"verifier": "took too long"})
 
 
-class _Commit:
-    """The commit point of one attempt (see `bridge.flow.Commit`)."""
+class StoppedBeforeCommit(Exception):
+    """Raised at the commit point of a dry run; `found` is what the key would have been for."""
 
-    def __init__(self, store: Store, seat: Seat, running: Running, clock: WallClock) -> None:
+    def __init__(self, found: Mapping[str, Json]) -> None:
+        super().__init__("a dry run ends here")
+        self.found = found
+
+
+class _Commit:
+    """The commit point of one attempt (see `bridge.flow.Commit`); a dry run ends there."""
+
+    def __init__(
+        self, store: Store, seat: Seat, running: Running, clock: WallClock, *, dry_run: bool
+    ) -> None:
         self._store = store
         self._seat = seat
         self._running = running
         self._clock = clock
+        self._dry_run = dry_run
 
     async def __call__(
         self,
@@ -332,6 +346,9 @@ class _Commit:
         act: Callable[[], Awaitable[None]],
     ) -> None:
         running = self._running
+        if self._dry_run:
+            await recheck()
+            raise StoppedBeforeCommit({name: mark[name] for name in ("to",) if name in mark})
         whole = {**mark, "launch": self._seat.launch_id}
         running.action = await self._store.set_mark(
             running.action.id, running.fence, whole, running.steps, self._clock.now_ms()

@@ -99,7 +99,7 @@ def params(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     Raises INVALID_REQUEST with `errors`: a list of `{loc, msg, type}`.
     """
     try:
-        return kind.params.model_validate(dict(given)).model_dump(mode="json")
+        return kind.params.model_validate(dict(given)).model_dump(mode="json", by_alias=True)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         errors = [

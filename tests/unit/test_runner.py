@@ -160,10 +160,12 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(kind: str = "send_text", **seat_facts):
+async def scene(kind: str = "send_text", *, dry_run: bool = False, **seat_facts):
     clock = VirtualWallClock()
     seat, script, pictures = Seat(**seat_facts), Script(), Pictures()
     params = {"to": "Alice", "text": "x"} if kind == "send_text" else {"text": "x"}
+    if dry_run:
+        params["dry_run"] = True
     async with open_store(":memory:", on_commit=lambda events: None, executor="inline") as store:
         fence = await store.acquire("demo", "w", clock.now_ms())
         new = NewAction(
@@ -215,6 +217,23 @@ async def test_the_mark_is_on_disk_before_the_key(autojump_clock):
         it.script.before_act = look
         await it.runner.carry_out(it.running)
         assert seen == {"position": 7, "launch": "launch-1"}
+
+
+async def test_a_dry_run_looks_again_and_ends_before_the_key(autojump_clock):
+    async with scene(dry_run=True) as it:
+        outcome = await it.runner.carry_out(it.running)
+        assert outcome == Success({"dry_run": True}, {})
+        assert it.seat.backend.pressed == []
+        assert (await it.row()).mark is None
+        assert it.seat.needs_clean  # the draft is still there
+
+
+async def test_a_dry_run_fails_as_the_real_one_would(autojump_clock):
+    async with scene(dry_run=True) as it:
+        it.script.recheck_error = BridgeError("FOCUS_LOST", "moved", executed=False)
+        outcome = await it.runner.carry_out(it.running)
+        assert isinstance(outcome, Retry)
+        assert outcome.error.code == "FOCUS_LOST"
 
 
 async def test_a_failure_before_the_key_withdraws_the_mark(autojump_clock):
