@@ -45,6 +45,8 @@ class Settings:
     app_start: str = "bridge"
     """Who starts the app: the bridge, or an external supervisor whose process is adopted."""
     backend: str = "xdotool"
+    readers: tuple[str, ...] = ("vision", "a11y")
+    """What the app may be read by, beside its windows: pictures, accessibility tree."""
     store_url: str | None = None
     seat: str = "s0"
     pace: Pace = field(default_factory=Pace)
@@ -68,6 +70,7 @@ class Settings:
             app=env.get("DESKBRIDGE_APP") or "demo",
             app_start=_one_of(env, "DESKBRIDGE_APP_START", ("bridge", "external")),
             backend=env.get("DESKBRIDGE_BACKEND") or "xdotool",
+            readers=_readers(env.get("DESKBRIDGE_READERS")),
             store_url=env.get("DESKBRIDGE_STORE_URL") or None,
             pace=Pace(send_delay_ms=_number(env, "DESKBRIDGE_SEND_DELAY_MS", Pace().send_delay_ms)),
             env=dict(env),
@@ -88,6 +91,19 @@ def _one_of(env: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
     if text not in values:
         raise SettingsError(f"{name} is {text!r}; it takes {' or '.join(values)}")
     return text
+
+
+READERS = ("vision", "a11y")
+
+
+def _readers(text: str | None) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in (text or ",".join(READERS)).split(","))
+    if not set(names) <= set(READERS):
+        raise SettingsError(
+            f"DESKBRIDGE_READERS is {text!r}; it takes {', '.join(READERS)}, or several of them "
+            "with commas"
+        )
+    return names
 
 
 def _display(text: str | None) -> str | None:

@@ -16,6 +16,7 @@ import trio
 
 from bridge.polling import poll
 from bridge.process import Child, Record
+from bridge.sessionbus import SessionBus, SessionBusError, runtime_dir
 from ui_backends.display import display_answers, wm_running
 
 log = structlog.get_logger(__name__)
@@ -47,14 +48,22 @@ class Desktop:
 
     def __init__(self, display: str, state_dir: Path, env: Mapping[str, str]) -> None:
         self.display = display
+        self.session_bus: SessionBus | None = None
         self._state_dir = state_dir
         self._env = env
         self._server: Child | None = None
         self._manager: Child | None = None
 
     @classmethod
-    async def open(cls, display: str | None, state_dir: Path, env: Mapping[str, str]) -> Desktop:
-        """Adopt a running display, or start one; likewise the window manager.
+    async def open(
+        cls,
+        display: str | None,
+        state_dir: Path,
+        env: Mapping[str, str],
+        *,
+        session_bus: bool = False,
+    ) -> Desktop:
+        """Adopt a running display, or start one; likewise window manager and session bus.
 
         `display` None: the one an earlier run left, else any free one. Raises DesktopError.
         """
@@ -63,6 +72,8 @@ class Desktop:
             if not await desktop._adopt():
                 await desktop._start_server(display)
             await desktop._ensure_manager()
+            if session_bus:
+                await desktop._open_bus()
         except BaseException:  # also a signal: what was started ends with us
             with trio.CancelScope(shield=True):
                 await desktop.stop()
@@ -71,9 +82,6 @@ class Desktop:
 
     def app_env(self) -> dict[str, str]:
         """The environment for programs on this display."""
-        runtime = self._state_dir / "run" / "xdg"
-        runtime.mkdir(parents=True, exist_ok=True)
-        runtime.chmod(0o700)
         kept = {
             name: value
             for name, value in self._env.items()
@@ -87,28 +95,47 @@ class Desktop:
             "DISPLAY": self.display,
             "LANG": "C.UTF-8",
             "LC_ALL": "C.UTF-8",
-            "XDG_RUNTIME_DIR": str(runtime),
+            "XDG_RUNTIME_DIR": str(runtime_dir(self._state_dir)),
             # an app that finds no session bus starts a daemon of its own and leaves it behind
-            "DBUS_SESSION_BUS_ADDRESS": self._env.get("DBUS_SESSION_BUS_ADDRESS", "disabled:"),
+            "DBUS_SESSION_BUS_ADDRESS": self.bus_address or "disabled:",
         }
+
+    @property
+    def bus_address(self) -> str | None:
+        """The session bus that programs on this display are told of."""
+        if self.session_bus is not None:
+            return self.session_bus.address
+        return self._env.get("DBUS_SESSION_BUS_ADDRESS")
 
     def server_ended(self) -> bool:
         """Whether the X server we are in charge of has ended."""
         return self._server is not None and not self._server.alive()
 
     async def tend(self) -> None:
-        """Start a window manager again that we were in charge of and that has ended."""
+        """Start again what we were in charge of and that has ended: window manager, bus."""
         if self._manager is not None and not self._manager.alive():
             log.warning("window manager ended", pid=self._manager.pid)
             self._manager.close()
             self._manager = None
             await self._ensure_manager()
+        if self.session_bus is not None and not self.session_bus.alive():
+            log.warning("session bus ended")
+            self.session_bus.close()
+            await self._open_bus()
+
+    async def _open_bus(self) -> None:
+        try:
+            self.session_bus = await SessionBus.open(self._state_dir, self.display, self.app_env())
+        except SessionBusError as error:
+            raise DesktopError(str(error)) from error
 
     async def stop(self) -> None:
         """End what is ours. Bounded."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._stop, self._manager, "wm")
             nursery.start_soon(self._stop, self._server, "xvfb")
+            if self.session_bus is not None:
+                nursery.start_soon(self.session_bus.stop)
 
     async def _stop(self, child: Child | None, name: str) -> None:
         if child is not None:

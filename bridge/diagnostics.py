@@ -21,12 +21,16 @@ from bridge.model import Json
 from bridge.process import descendants, identify
 from bridge.seat import Seat
 from bridge.store import Store
+from ui_backends.a11y import Limits
 from ui_backends.base import DisplayDead, Ping, Window
 from ui_backends.facts import XFacts, read_facts, refusal
 from ui_backends.lock import DisplayLock
 
 PING_PATIENCE = 2.0
 """Seconds in which the app is to answer."""
+
+TREE_LIMITS = Limits(elements=300)
+"""Enough to see that the app's tree can be read."""
 
 STORE_TIME = 2.0
 """Seconds that looking the database through may take."""
@@ -66,7 +70,7 @@ class Diagnostics:
         self._settings = settings
         self._desktop = desktop
         self._lock = lock
-        self._eyes = Eyes(seat.backend)
+        self._eyes = Eyes(seat.backend, seat.a11y)
         self._spoken: set[int] = set()
         """Windows that have answered before: their silence means something."""
         self._turn = trio.Lock()
@@ -82,6 +86,7 @@ class Diagnostics:
             "app_running": self._app_running,
             "app_window": self._app_window,
             "app_responding": self._app_responding,
+            "accessibility": self._accessibility,
             "login": self._login,
             "store": self._store_check,
             "disk": self._disk,
@@ -205,6 +210,16 @@ class Diagnostics:
             self._spoken.add(largest.id)
         took = trio.current_time() - begun
         return on_app.responding(answer, state, largest.id in self._spoken, took)
+
+    async def _accessibility(self, display: _Display) -> Result:
+        if not self._eyes.has_a11y or not self._seat.adapter.launch().session_bus:
+            return on_app.accessibility(False, None, None)
+        try:
+            app = None if self._pid is None else await self._eyes.a11y_app(self._pid)
+            tree = None if app is None else await self._eyes.a11y_tree(app.ref, TREE_LIMITS)
+        except BridgeError as error:
+            return on_app.accessibility(True, error.detail, None)
+        return on_app.accessibility(True, None, None if tree is None else tree.count)
 
     async def _login(self, display: _Display) -> Result:
         await display.facts()

@@ -16,6 +16,7 @@ from PIL import Image
 from bridge.errors import BridgeError
 from bridge.model import Step
 from bridge.polling import poll
+from ui_backends.a11y import A11yReader, AccessibleApp, Element, Limits, Ref, Tree
 from ui_backends.base import (
     Backend,
     CommandFailed,
@@ -35,7 +36,12 @@ from ui_backends.base import (
 
 T = TypeVar("T")
 
-_QUIET = frozenset({"windows", "window", "active_window", "ping", "pointer_position"})
+_QUIET = frozenset(
+    {
+        *("windows", "window", "active_window", "ping", "pointer_position"),
+        *("a11y_app", "a11y_tree", "a11y_element", "a11y_region"),
+    }
+)
 """Native reads that are repeated while waiting; only their failures are worth a step."""
 
 _CODES: Sequence[tuple[type[UiError], str]] = (
@@ -57,10 +63,15 @@ def ui_error(error: UiError) -> BridgeError:
 
 
 class Eyes:
-    """Reads the screen; UiError becomes BridgeError."""
+    """Reads the screen; UiError becomes BridgeError.
 
-    def __init__(self, reader: Reader) -> None:
+    `a11y` is the accessibility reader, where the seat has one (`has_a11y`). Its reads need no
+    display lock: they go to the app, not to the X server.
+    """
+
+    def __init__(self, reader: Reader, a11y: A11yReader | None = None) -> None:
         self._reader = reader
+        self._a11y = a11y
 
     async def _call(self, name: str, detail: str, command: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -89,6 +100,40 @@ class Eyes:
     async def ping(self, window: WindowId, timeout: float = 1.0) -> Ping:
         """Ask the app's event loop for a sign of life."""
         return await self._call("ping", "", lambda: self._reader.ping(window, timeout))
+
+    @property
+    def has_a11y(self) -> bool:
+        """Whether the app's accessibility tree may be asked for."""
+        return self._a11y is not None
+
+    async def a11y_app(self, pid: int) -> AccessibleApp | None:
+        """The app's tree to begin at, None when process `pid` offers none (yet)."""
+        reader = self._accessible()
+        return await self._call("a11y_app", "", lambda: reader.app(pid))
+
+    async def a11y_tree(self, root: Ref, limits: Limits = Limits()) -> Tree:  # noqa: B008
+        """What is below an element of the accessibility tree, within limits."""
+        reader = self._accessible()
+        return await self._call("a11y_tree", "", lambda: reader.tree(root, limits))
+
+    async def a11y_element(self, ref: Ref) -> Element:
+        """One element afresh: its name, states and text."""
+        reader = self._accessible()
+        return await self._call("a11y_element", "", lambda: reader.element(ref))
+
+    async def a11y_region(self, ref: Ref) -> Region:
+        """Where an element is, in screen pixels."""
+        reader = self._accessible()
+        return await self._call("a11y_region", "", lambda: reader.region(ref))
+
+    def _accessible(self) -> A11yReader:
+        if self._a11y is None:
+            raise BridgeError(
+                "UI_ERROR",
+                "this seat has no accessibility reader; DESKBRIDGE_READERS chooses it",
+                executed=False,
+            )
+        return self._a11y
 
     async def until(
         self, what: str, look: Callable[[], Awaitable[T | None]], *, timeout: float = 5.0
@@ -123,8 +168,9 @@ class Hands(Eyes):
         permit: Permit,
         on_step: Callable[[Step], None],
         wall_ms: Callable[[], int],
+        a11y: A11yReader | None = None,
     ) -> None:
-        super().__init__(backend)
+        super().__init__(backend, a11y)
         self._backend = backend
         self._permit = permit
         self._on_step = on_step

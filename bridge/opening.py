@@ -24,6 +24,7 @@ from bridge.kinds import CATALOGUE
 from bridge.seat import Seat
 from bridge.stats import SchedulerStats
 from bridge.store import FileLock, LockLost, database_file, hold_flock, open_store
+from ui_backends.a11y import open_a11y
 from ui_backends.process import end_leftovers
 from ui_backends.seatlock import Seat as SeatLock
 from ui_backends.seatlock import SeatBusy, hold_seat
@@ -56,8 +57,17 @@ async def open_bridge(settings: Settings, closing: trio.Event) -> AsyncIterator[
         lock = stack.enter_context(hold_flock(_lock_file(database)))
         store = await stack.enter_async_context(open_store(database, on_commit=hub.publish))
         hub.last_seq = store.last_seq
-        desktop = await Desktop.open(settings.display, state_dir, settings.env)
+        desktop = await Desktop.open(
+            settings.display,
+            state_dir,
+            settings.env,
+            # a supervisor that starts the app also gives it its session bus
+            session_bus=adapter.launch().session_bus and settings.app_start == "bridge",
+        )
         stack.push_async_callback(desktop.stop)
+        a11y = None
+        if "a11y" in settings.readers and desktop.bus_address is not None:
+            a11y = await stack.enter_async_context(open_a11y(desktop.bus_address))
         seat_lock = await stack.enter_async_context(_take_seat(desktop.display, settings.seat))
         state_id = keep_secret(state_dir / "id")
         ended = await end_leftovers(state_id)
@@ -77,6 +87,7 @@ async def open_bridge(settings: Settings, closing: trio.Event) -> AsyncIterator[
             clock=clock,
             stats=stats,
             lease_check=lambda: _check_lease(lock),
+            a11y=a11y,
         )
         stack.push_async_callback(seat.restarter.stop)
         yield Bridge(

@@ -27,6 +27,7 @@ from bridge.outcome import Fail, Outcome, Retry, Success, Unknowable, of_error
 from bridge.policy import app_not_ready
 from bridge.scheduler import Running
 from bridge.store import Store
+from ui_backends.a11y import A11yReader
 from ui_backends.base import Backend
 
 log = structlog.get_logger(__name__)
@@ -56,6 +57,7 @@ class Seat(AppControl, Protocol):
     name: str
     adapter: Adapter
     backend: Backend
+    a11y: A11yReader | None
     needs_clean: bool
     """The screen may be in any state; tidy it before the next flow."""
 
@@ -184,6 +186,7 @@ class Runner:
             permit=_Permit(seat, running),
             on_step=lambda step: self._note(running, step),
             wall_ms=self._clock.now_ms,
+            a11y=seat.a11y,
         )
         dry_run = isinstance(params, Act) and params.dry_run
         context: FlowContext[Any] = FlowContext(
@@ -303,7 +306,7 @@ class Runner:
             action_id=action_id,
             params=params,
             mark=mark,
-            eyes=Eyes(self._seat.backend),
+            eyes=Eyes(self._seat.backend, self._seat.a11y),
             app_ended=mark.get("launch") != self._seat.launch_id,
             load=lambda name: self._evidence.load(action_id, name),
         )

@@ -37,6 +37,7 @@ from bridge.scheduler import Scheduler
 from bridge.stats import SchedulerStats
 from bridge.store import Store
 from bridge.watchdog import LEAVE_ALONE, Watchdog
+from ui_backends.a11y import A11yReader
 from ui_backends.base import Backend
 
 log = structlog.get_logger(__name__)
@@ -92,10 +93,12 @@ class Seat:
         clock: WallClock,
         stats: SchedulerStats,
         lease_check: Callable[[], None],
+        a11y: A11yReader | None = None,
     ) -> None:
         self.name = settings.seat
         self.adapter = adapter
         self.backend = backend
+        self.a11y = a11y
         self.needs_clean = True
         self.known = Knowledge()
         self.evidence = Evidence(settings.state_dir / "evidence")
@@ -121,7 +124,7 @@ class Seat:
         )
         self.probe = Probe(
             adapter=adapter,
-            eyes=Eyes(backend),
+            eyes=Eyes(backend, a11y),
             interval=settings.probe_interval,
             coming_up=self._coming_up,
             on_reading=self._on_reading,

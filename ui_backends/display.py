@@ -12,7 +12,7 @@ from Xlib.display import Display
 from ui_backends import windows
 from ui_backends.base import DisplayDead
 from ui_backends.handshake import handshake
-from ui_backends.xconn import XConnection
+from ui_backends.xconn import XConnection, whole_property
 
 
 @asynccontextmanager
@@ -64,3 +64,22 @@ def _autorepeat_off(display: Display) -> None:
 
 def _autorepeat(display: Display) -> bool:
     return bool(display.get_keyboard_control().global_auto_repeat == X.AutoRepeatModeOn)
+
+
+async def forget_a11y_bus(display: str, timeout: float = 2.0) -> bool:
+    """Take an older accessibility bus's address off the root window; False when none was there.
+
+    Programs believe it before they ask their session bus, and would sit on a bus that nobody
+    reads. Raises DisplayDead.
+    """
+    async with connected(display) as connection:
+        return await connection.call(_forget_a11y_bus, timeout=timeout)
+
+
+def _forget_a11y_bus(display: Display) -> bool:
+    root = display.screen().root
+    atom = display.intern_atom("AT_SPI_BUS")
+    there = whole_property(root, atom) is not None
+    root.delete_property(atom)
+    display.sync()
+    return there

@@ -39,6 +39,9 @@ class LaunchSpec:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    session_bus: bool = False
+    """Give it a D-Bus session of its own, the same one over restarts; the accessibility reader
+    reads by way of it."""
 
 
 @dataclass(frozen=True, slots=True)

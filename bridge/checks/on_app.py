@@ -111,6 +111,30 @@ _SIGN_IN: Mapping[LoginState, tuple[Status, str, str | None]] = {
 }
 
 
+def accessibility(wanted: bool, trouble: str | None, elements: int | None) -> Result:
+    """Whether the app's accessibility tree can be read.
+
+    `wanted`: the seat has a reader for it; `trouble` says why it does not work; `elements` were
+    read, None when the app offers no tree.
+    """
+    check, data = "accessibility", {"elements": elements}
+    if not wanted:
+        return Result(check, "ok", "not used: the app is read by its windows and pictures")
+    if trouble is not None:
+        advice = (
+            "apt-get install at-spi2-core dbus; see log/dbus.log in the state directory; "
+            "DESKBRIDGE_READERS=vision goes without"
+        )
+        return Result(check, "failed", f"the tree cannot be read: {trouble}", advice, data)
+    if not elements:
+        advice = (
+            "GTK 2 needs libatk-adaptor and libgail-common, Qt QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1; "
+            "a program that was started before its bus has to be restarted"
+        )
+        return Result(check, "warning", "the app offers no accessibility tree", advice, data)
+    return Result(check, "ok", f"{elements} elements read", None, data)
+
+
 def login(reading: Reading, cached: LoginState) -> Result:
     """The sign-in state as read just now, beside the one that the bridge goes by."""
     status, detail, advice = _SIGN_IN[reading.state]

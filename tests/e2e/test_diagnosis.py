@@ -14,7 +14,7 @@ from tests.support.bridge import DESKBRIDGE, BridgeProcess, bridge_process
 
 CHECKS = [
     *("display", "window_manager", "keyboard", "locale", "fonts", "clipboard", "x_clients"),
-    *("app_running", "app_window", "app_responding", "login", "store", "disk"),
+    *("app_running", "app_window", "app_responding", "accessibility", "login", "store", "disk"),
 ]
 
 

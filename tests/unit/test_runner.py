@@ -81,6 +81,8 @@ class Adapter:
 class Seat:
     """Everything a runner asks; what it tells is kept."""
 
+    a11y = None
+
     name: str = "s0"
     needs_clean: bool = False
     closing: bool = False
