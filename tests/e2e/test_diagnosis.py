@@ -66,12 +66,14 @@ async def test_troubles_are_named_while_work_goes_on(tmp_path):
             await trio.run_process(["setxkbmap", "-display", display, "ru"])
             os.kill(it.record("wm"), signal.SIGKILL)
 
-            async def bare() -> bool | None:
-                return (await check(it, "window_manager"))["status"] == "failed" or None
+            async def bare() -> dict[str, Any] | None:
+                found = await check(it, "window_manager")  # the bridge brings up another one soon
+                return found if found["status"] == "failed" else None
 
-            assert await poll(bare, 20)
+            manager = await poll(bare, 20)
+            assert manager
+            assert "icewm" in manager["advice"]
             found = await diagnosis(it)
-            assert "icewm" in found["window_manager"]["advice"]
             assert found["keyboard"]["status"] == "failed"
             assert "setxkbmap" in found["keyboard"]["advice"]
             assert found["app_running"]["status"] == "ok"
@@ -81,7 +83,7 @@ async def test_troubles_are_named_while_work_goes_on(tmp_path):
             document = json.loads(told)
             assert document["status"] == "failed"
             failed = {c["check"] for c in document["bridge"]["checks"] if c["status"] == "failed"}
-            assert {"window_manager", "keyboard"} <= failed
+            assert "keyboard" in failed
 
 
 async def test_looking_disturbs_no_work_and_sees_no_key_of_it(tmp_path):
