@@ -12,11 +12,11 @@ from pathlib import Path
 
 import trio
 
+from bridge.apps.loading import load_adapter
 from bridge.checks import before_start, on_display, on_machine
 from bridge.checks.before_start import Program
 from bridge.checks.result import Result, checked
 from bridge.config import Settings, SettingsError
-from bridge.opening import load_adapter
 from bridge.process import Record
 from ui_backends.base import DisplayDead
 from ui_backends.facts import XFacts, read_facts, refusal

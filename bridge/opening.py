@@ -6,13 +6,12 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import structlog
 import trio
 
-from bridge.apps.base import Adapter, AppSettings
+from bridge.apps.loading import load_adapter
 from bridge.clock import WallClock
 from bridge.config import Settings, SettingsError
 from bridge.core import Bridge
@@ -31,9 +30,6 @@ from ui_backends.seatlock import SeatBusy, hold_seat
 from ui_backends.xdotool import open_xdotool
 
 log = structlog.get_logger(__name__)
-
-ADAPTERS = "deskbridge.apps"
-"""The entry point group of app adapters."""
 
 
 @asynccontextmanager
@@ -126,18 +122,6 @@ def _lock_file(database: str) -> Path:
     if path is None:
         raise SettingsError("DESKBRIDGE_STORE_URL: this release keeps its queue in SQLite only")
     return Path(f"{path}.lock")
-
-
-def load_adapter(settings: Settings) -> Adapter:
-    """The adapter that the settings name. Raises SettingsError."""
-    found = {point.name: point for point in entry_points(group=ADAPTERS)}
-    if settings.app not in found:
-        raise SettingsError(
-            f"DESKBRIDGE_APP is {settings.app!r}; installed are {', '.join(sorted(found))}"
-        )
-    factory = found[settings.app].load()
-    adapter: Adapter = factory(AppSettings(settings.state_dir, settings.env))
-    return adapter
 
 
 def keep_secret(path: Path) -> str:
