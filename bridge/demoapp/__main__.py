@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bridge.demoapp.app import DemoApp
+from bridge.demoapp.app import REVOKE_SECONDS, DemoApp
 from bridge.demoapp.signing import QR_SECONDS
 
 
@@ -19,7 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     manual = os.environ.get("DESKBRIDGE_DEMO_SIGN_IN") == "manual"
     qr_seconds = float(os.environ.get("DESKBRIDGE_DEMO_QR_SECONDS") or QR_SECONDS)
-    DemoApp(options.state_dir, manual=manual, qr_seconds=qr_seconds).run()
+    revoke_seconds = float(os.environ.get("DESKBRIDGE_DEMO_REVOKE_SECONDS") or REVOKE_SECONDS)
+    app = DemoApp(
+        options.state_dir, manual=manual, qr_seconds=qr_seconds, revoke_seconds=revoke_seconds
+    )
+    app.run()
     return 0
 
 

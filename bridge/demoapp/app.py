@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from bridge.demoapp import journal, theme, titles
-from bridge.demoapp.contacts import ACCOUNT, Contact, handle
+from bridge.demoapp.arrivals import arrive
+from bridge.demoapp.contacts import ACCOUNT, Contact
 from bridge.demoapp.control import ControlSocket, Faults
 from bridge.demoapp.dialogs import Choice, Dialog
 from bridge.demoapp.main_window import MainWindow
-from bridge.demoapp.memory import Memory, Message, new_message_id
+from bridge.demoapp.memory import Memory, new_id
 from bridge.demoapp.signing import QR_SECONDS, Signing
+
+REVOKE_SECONDS = 120.0
+"""How long a message can be taken back, unless it is said otherwise."""
 
 CRASHED = 70
 """Exit status of a crash that was asked for."""
@@ -26,8 +30,16 @@ CRASHED = 70
 class DemoApp:
     """One process of the app. `account` is who is signed in, or was last."""
 
-    def __init__(self, state_dir: Path, *, manual: bool, qr_seconds: float = QR_SECONDS) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        manual: bool,
+        qr_seconds: float = QR_SECONDS,
+        revoke_seconds: float = REVOKE_SECONDS,
+    ) -> None:
         self.account = ACCOUNT
+        self.revoke_seconds = revoke_seconds
         self._state_dir = state_dir
         self._qr_seconds = qr_seconds
         self._journal = journal.Journal(state_dir)
@@ -40,7 +52,7 @@ class DemoApp:
         self._sign_in: Signing | None = None
         self._root = root = tk.Tk(className=titles.WM_CLASS)
         root.withdraw()
-        self._fonts = theme.Fonts(root)
+        self.fonts = theme.Fonts(root)
         self._control = ControlSocket(root, state_dir, self._asked, self._strike)
         self._wake_on_signals()
         self._open_sign_in(manual=manual)
@@ -77,7 +89,7 @@ class DemoApp:
 
     def _open_sign_in(self, *, manual: bool) -> None:
         self._sign_in = Signing(
-            self._root, self._fonts, qr_seconds=self._qr_seconds,
+            self._root, self.fonts, qr_seconds=self._qr_seconds,
             on_close=self.quit, on_signed_in=self._signed_in,
         )  # fmt: skip
         if manual:
@@ -92,10 +104,12 @@ class DemoApp:
         if self._sign_in is not None:
             self._sign_in.close()
             self._sign_in = None
-        self._main = MainWindow(self._root, self._fonts, self, self.quit)
+        self._main = MainWindow(self._root, self.fonts, self, self.quit)
 
     def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What comes over the socket: a move of the phone, or a fault."""
+        """What comes over the socket: a move of the phone, an arrival, or a fault."""
+        if "arrive" in request:
+            return self._arrives(request)
         if "phone" not in request:
             self.faults.apply(request)
             return {}
@@ -120,10 +134,20 @@ class DemoApp:
             self._main = None
         self._open_sign_in(manual=True)
 
-    # messages
+    # what is done, and what arrives
 
     def send(self, contact: Contact, text: str) -> bool:
         """Send; True when it went out."""
+        return self.act(
+            "message_sent",
+            to=self.memory.handle(contact),
+            contact=contact.id,
+            text=text,
+            message=new_id("m"),
+        )
+
+    def act(self, effect: str, **facts: Any) -> bool:
+        """Have it happen: into the journal, then on the screen. False when a fault prevents it."""
         if self.faults.take_popup("before_return"):
             self._notice()
             return False
@@ -136,19 +160,27 @@ class DemoApp:
             words = "You are doing this too frequently. Try again later."
             self._show_dialog(titles.TOO_FREQUENT, words, [("OK", None)])
             return False
-        message = Message(new_message_id(), text, time.time_ns() // 1_000_000)
-        self._journal.write(
-            "message_sent",
-            to=handle(contact),
-            contact=contact.id,
-            text=text,
-            message=message.id,
-            account=self.account,
-        )
+        entry = self._journal.write(effect, **facts, account=self.account)
         if self.faults.crash_after_return:
             os._exit(CRASHED)
-        self.memory.add(contact.id, message)
+        self._happened(entry)
         return True
+
+    def _happened(self, entry: Mapping[str, Any]) -> None:
+        self.memory.apply(entry)
+        if self._main is not None:
+            self._main.reload()
+
+    def _arrives(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._main is None:
+            raise ValueError("nobody is signed in")
+        effect, facts = arrive(request, self.memory)
+        self._happened(self._journal.write(effect, **facts, account=self.account))
+        return facts
+
+    def refuse(self, why: str) -> None:
+        """Say why something cannot be done."""
+        self._show_dialog(f"{titles.REFUSED} - {why}", why, [("OK", None)])
 
     # faults
 
@@ -187,7 +219,7 @@ class DemoApp:
         if self._main is not None:
             self._main.close_menu()
         self._dialog = Dialog(
-            behind.window, self._fonts, title=title, text=text, choices=choices,
+            behind.window, self.fonts, title=title, text=text, choices=choices,
             on_close=self._dialog_closed,
         )  # fmt: skip
 

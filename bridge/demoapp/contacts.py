@@ -56,9 +56,3 @@ STRANGERS: tuple[Contact, ...] = (Contact("carol", "Carol"),)
 def search(contacts: Iterable[Contact], query: str) -> list[Contact]:
     """The contacts that match, in list order; all of them for an empty query."""
     return [contact for contact in contacts if contact.matches(query)]
-
-
-def handle(contact: Contact) -> str:
-    """What the journal calls a contact: its name, or its id where others have that name."""
-    names = [known.name for known in CONTACTS]
-    return contact.id if names.count(contact.name) > 1 else contact.name

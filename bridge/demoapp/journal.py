@@ -39,13 +39,14 @@ class Journal:
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             os.write(self._file, b"\n")
 
-    def write(self, effect: str, **facts: Any) -> None:
-        """Add a line `{ts, effect, ...}` and bring it to disk; `ts` is UTC milliseconds."""
+    def write(self, effect: str, **facts: Any) -> dict[str, Any]:
+        """Add a line `{ts, effect, ...}`, bring it to disk, return it; `ts` is UTC milliseconds."""
         entry = {"ts": time.time_ns() // 1_000_000, "effect": effect, **facts}
         line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
         if os.write(self._file, line) != len(line):
             raise OSError(f"the journal {self._path} took only a part of a line")
         os.fdatasync(self._file)
+        return entry
 
     def close(self) -> None:
         """Close the file."""

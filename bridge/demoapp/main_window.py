@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import tkinter as tk
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from bridge.demoapp import theme, titles
+from bridge.demoapp import talk, theme, titles
 from bridge.demoapp.chat_view import ChatView
 from bridge.demoapp.contact_list import Row, SidePanel
-from bridge.demoapp.contacts import CONTACTS, Contact, search
+from bridge.demoapp.contacts import Contact, search
 from bridge.demoapp.memory import Memory
+from bridge.demoapp.moments import moments
 from bridge.demoapp.search_state import Search
 from bridge.demoapp.shapes import Shapes
 from bridge.demoapp.windows import claim
 
 
-class Desk(Protocol):
+class Desk(talk.Doer, Protocol):
     """What the window asks of the app behind it."""
 
     memory: Memory
@@ -27,14 +28,6 @@ class Desk(Protocol):
     @property
     def offline(self) -> bool:
         """Whether the service is out of reach."""
-        ...
-
-    def later(self, action: Callable[[], None]) -> None:
-        """Do it now, or after the delay of slow drawing."""
-        ...
-
-    def happened(self, moment: str) -> None:
-        """Something happened that a fault may be waiting for."""
         ...
 
     def send(self, contact: Contact, text: str) -> bool:
@@ -74,6 +67,9 @@ class MainWindow:
         self._view.frame.pack(side="left", fill="both", expand=True)
         self._menu_items = tk.Menu(window, tearoff=False, font=fonts.text)
         self._menu_items.add_command(label="Sign out…", underline=0, command=desk.ask_sign_out)
+        self._menu_items.add_separator()
+        for key, (words, action) in self._commands().items():
+            self._menu_items.add_command(label=words, accelerator=key, command=action)
         self._bind()
         self.refresh()
         self._view.show(None, ())
@@ -85,6 +81,8 @@ class MainWindow:
             field.bind("<Control-f>", self._open_search)
         self.window.bind("<Control-f>", self._open_search)
         self.window.bind("<F10>", self._key(self._menu))
+        for name, (_, action) in self._commands().items():
+            self.window.bind(f"<{name}>", self._key(action))
         box.bind("<FocusIn>", lambda _event: self._enter_search())
         box.bind("<KeyRelease>", lambda _event: self._search_changed())
         box.bind("<Down>", self._key(lambda: self._move(1)))
@@ -94,6 +92,27 @@ class MainWindow:
         entry.bind("<FocusIn>", lambda _event: self._close_search())
         entry.bind("<Return>", self._key(self._send))
         entry.bind("<Shift-Return>", self._key(lambda: entry.insert("insert", "\n")))
+
+    def _commands(self) -> Mapping[str, tuple[str, Callable[[], None]]]:
+        """What can be done from here, by key."""
+        desk, window = self._desk, self.window
+        return {
+            "F2": ("Remark…", self._with_chat(talk.remark)),
+            "F3": ("Chat history…", self._with_chat(talk.history)),
+            "F4": ("Friend requests…", lambda: talk.requests(desk, window)),
+            "F5": ("Add friend…", lambda: talk.add_friend(desk, window)),
+            "F6": ("Moments…", lambda: moments(desk, window)),
+            "F7": ("Send file…", self._with_chat(talk.send_file)),
+        }
+
+    def _with_chat(
+        self, action: Callable[[talk.Doer, tk.Toplevel, Contact], None]
+    ) -> Callable[[], None]:
+        def act() -> None:
+            if self._chat is not None and not self._desk.asking:
+                action(self._desk, self.window, self._chat)
+
+        return act
 
     @staticmethod
     def _key(action: Callable[[], object]) -> Callable[[tk.Event[tk.Misc]], str]:
@@ -106,7 +125,8 @@ class MainWindow:
     def refresh(self) -> None:
         """Bring list, lamp and title up to date."""
         search_now, chat = self._search, self._chat
-        shown = search_now.hits if search_now and search_now.query else CONTACTS
+        contacts = self._desk.memory.contacts
+        shown = search_now.hits if search_now and search_now.query else contacts
         hot = search_now.highlighted if search_now else None
         self._side.show(
             [
@@ -122,9 +142,19 @@ class MainWindow:
             )
         )
 
+    def reload(self) -> None:
+        """Show what has changed: a message, a remark, a contact."""
+        if self._chat is not None:
+            self._chat = self._desk.memory.contact(self._chat.id)
+        chat = self._chat
+        self._view.show(chat, self._desk.memory.chat(chat.id) if chat else ())
+        if self._search is not None and self._search.query:
+            self._show_hits(self._search.query)
+        self.refresh()
+
     def open(self, contact: Contact) -> None:
         """Open a chat; a draft for another contact is not taken along."""
-        if contact != self._chat:
+        if self._chat is None or contact.id != self._chat.id:
             self._view.entry.delete("1.0", "end")
         self._chat = contact
         self._view.show(contact, self._desk.memory.chat(contact.id))
@@ -167,7 +197,7 @@ class MainWindow:
     def _show_hits(self, query: str) -> None:
         if self._search is None or query != self._side.search.get():
             return  # left, or typed on, while the drawing was slow
-        self._search = Search(query, tuple(search(CONTACTS, query)))
+        self._search = Search(query, tuple(search(self._desk.memory.contacts, query)))
         self.refresh()
 
     def _move(self, steps: int) -> None:
@@ -208,8 +238,6 @@ class MainWindow:
         if chat is None or not text or not self._desk.send(chat, text):
             return
         self._view.entry.delete("1.0", "end")
-        self._view.show(chat, self._desk.memory.chat(chat.id))
-        self.refresh()
 
     def _menu(self) -> None:
         if self._desk.asking:

@@ -9,7 +9,7 @@ import pytest
 
 from bridge.demoapp import faults, journal
 from bridge.demoapp.control import Faults
-from bridge.demoapp.memory import KEPT, Memory, new_message_id
+from bridge.demoapp.memory import KEPT, Memory, new_id
 
 
 def sent(n: int, to: str = "bob") -> dict[str, object]:
@@ -57,7 +57,7 @@ def test_the_app_remembers_its_chats_and_bounds_them():
 
 
 def test_message_ids_are_not_given_twice():
-    assert len({new_message_id() for _ in range(1000)}) == 1000
+    assert len({new_id("m") for _ in range(1000)}) == 1000
 
 
 def test_a_popup_strikes_once_and_at_its_moment():
