@@ -54,7 +54,14 @@ class Settings:
     probe_interval: float = 5.0
     watchdog_interval: float = 10.0
     grace: float = 6.0
+    folders: tuple[Path, ...] = ()
+    """Where files that are sent may lie; see `file_folders`."""
     env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def file_folders(self) -> tuple[Path, ...]:
+        """Where files that are sent may lie; the outbox in the state directory by default."""
+        return self.folders or (self.state_dir / "outbox",)
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Settings:
@@ -73,6 +80,7 @@ class Settings:
             readers=_readers(env.get("DESKBRIDGE_READERS")),
             store_url=env.get("DESKBRIDGE_STORE_URL") or None,
             pace=Pace(send_delay_ms=_number(env, "DESKBRIDGE_SEND_DELAY_MS", Pace().send_delay_ms)),
+            folders=_folders(env.get("DESKBRIDGE_FILE_FOLDERS")),
             env=dict(env),
         )
 
@@ -104,6 +112,15 @@ def _readers(text: str | None) -> tuple[str, ...]:
             "with commas"
         )
     return names
+
+
+def _folders(text: str | None) -> tuple[Path, ...]:
+    folders = tuple(Path(part) for part in (text or "").split(os.pathsep) if part)
+    if not all(folder.is_absolute() for folder in folders):
+        raise SettingsError(
+            f"DESKBRIDGE_FILE_FOLDERS is {text!r}; it takes absolute paths, separated by colons"
+        )
+    return folders
 
 
 def _display(text: str | None) -> str | None:

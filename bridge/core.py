@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import secrets
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.metadata import version
@@ -149,9 +149,30 @@ class Bridge:
             await trio.sleep(UPKEEP)
             try:
                 await self.seat.evidence.expire(PICTURE, PICTURE_AGE)
+                await self.seat.files.expire(await self._needed_uploads())
                 await self._store.vacuum(self._clock.now_ms())
             except (BridgeError, OSError) as error:
                 log.error("upkeep failed", error=str(error))
+
+    async def _needed_uploads(self) -> set[str]:
+        """The SHA-256 of each upload that an action which has not ended names."""
+        fields = {kind.name: kind.upload for kind in self.kinds.values() if kind.upload}
+        needed, page, seen = set(), 1, 0
+        while True:
+            found = await self._store.list_actions(
+                Filter(frozenset(State) - FINAL, frozenset(fields), page=page, per_page=100)
+            )
+            for action in found.actions:
+                upload = action.params.get(fields[action.kind])
+                if upload:
+                    needed.add(upload["sha256"])
+            seen, page = seen + len(found.actions), page + 1
+            if not found.actions or seen >= found.total:
+                return needed
+
+    async def keep_upload(self, name: str, chunks: AsyncIterable[bytes]) -> Mapping[str, Json]:
+        """Keep an uploaded file for an action to come: `{name, size, sha256}`."""
+        return (await self.seat.files.receive(name, chunks)).model_dump()
 
     def _on_events(self, events: Sequence[Event]) -> None:
         for event in events:

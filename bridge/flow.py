@@ -10,6 +10,7 @@ from PIL import Image
 
 from bridge.apps.base import Verdict
 from bridge.errors import BridgeError
+from bridge.files import OpenFile, no_files
 from bridge.hands import Eyes, Hands
 from bridge.kinds import Params
 from bridge.model import Json, LoginState
@@ -103,6 +104,7 @@ class FlowContext(Generic[P]):
     control: AppControl = field(default_factory=NoControl)
     owner: str | None = None
     """The account this is for; None when it does not matter who is signed in."""
+    open_file: OpenFile = no_files
 
 
 @dataclass(frozen=True)

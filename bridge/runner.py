@@ -19,6 +19,7 @@ from bridge.apps.base import Adapter, Found, Verdict
 from bridge.clock import WallClock
 from bridge.errors import BridgeError, LostFence
 from bridge.evidence import Evidence
+from bridge.files import OpenFile, no_files
 from bridge.flow import AppControl, Flow, FlowContext, RetryLater, SecurityStop, VerifyContext
 from bridge.hands import Eyes, Hands
 from bridge.kinds import Act, Kind, Params
@@ -126,6 +127,7 @@ class Runner:
         store: Store,
         clock: WallClock,
         evidence: Evidence,
+        open_file: OpenFile = no_files,
     ) -> None:
         self._seat = seat
         self._kinds = kinds
@@ -133,6 +135,7 @@ class Runner:
         self._store = store
         self._clock = clock
         self._evidence = evidence
+        self._open_file = open_file
 
     async def carry_out(self, running: Running) -> Outcome:
         """Run the action's flow, or, for one left running by a dead process, judge it."""
@@ -198,6 +201,7 @@ class Runner:
             save=lambda name, picture: self._evidence.save(running.action.id, name, picture),
             control=seat,
             owner=running.action.owner if kind.signed_in else None,
+            open_file=self._open_file,
         )
         launch = seat.launch_id
         try:

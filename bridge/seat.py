@@ -24,6 +24,7 @@ from bridge.desktop import Desktop
 from bridge.errors import BridgeError
 from bridge.events import Hub
 from bridge.evidence import Evidence
+from bridge.files import Files
 from bridge.found import find_app
 from bridge.hands import Eyes
 from bridge.handson import HandsOn, Lease
@@ -102,6 +103,7 @@ class Seat:
         self.needs_clean = True
         self.known = Knowledge()
         self.evidence = Evidence(settings.state_dir / "evidence")
+        self.files = Files(settings.state_dir, settings.file_folders)
         self._store = store
         self._hub = hub
         self._clock = clock
@@ -143,6 +145,7 @@ class Seat:
             store=store,
             clock=clock,
             evidence=self.evidence,
+            open_file=self.files.open,
         )
         self.scheduler = Scheduler(
             seat=self.name,
@@ -165,6 +168,7 @@ class Seat:
         the queue's lock is not ours any more.
         """
         self.known.owner = await self._store.seat_account(self.name)
+        await self.files.prepare()
         await self.restarter.adopt()
         async with trio.open_nursery() as nursery:
             await nursery.start(self.scheduler.run)

@@ -13,8 +13,20 @@ from typing import Any
 
 from bridge.apps import demo_screen as screen
 from bridge.apps.base import AppSettings, LaunchSpec, Reading
+from bridge.apps.demo_friends import AcceptFriendFlow, AddFriendFlow
+from bridge.apps.demo_messages import ForwardFlow, RemarkFlow, RevokeFlow, SendFileFlow
+from bridge.apps.demo_moments import (
+    CommentFlow,
+    DeleteMomentFlow,
+    ForwardMomentFlow,
+    LikeFlow,
+    PublishFlow,
+    ShareFlow,
+)
+from bridge.apps.demo_names import Names
 from bridge.apps.demo_send import SendTextFlow
 from bridge.apps.demo_signin import CaptureQrFlow, LogoutFlow, sign_in_reading
+from bridge.demoapp import titles
 from bridge.errors import BridgeError
 from bridge.flow import Flow
 from bridge.hands import Eyes, Hands
@@ -39,8 +51,21 @@ class DemoAdapter:
 
     def __init__(self, settings: AppSettings) -> None:
         self._settings = settings
+        home = settings.state_dir, Names(settings.state_dir)
         self.flows: Mapping[str, Flow[Any]] = {
-            "send_text": SendTextFlow(settings.state_dir),
+            "send_text": SendTextFlow(*home),
+            "send_file": SendFileFlow(*home),
+            "revoke_message": RevokeFlow(*home),
+            "forward_message": ForwardFlow(*home),
+            "set_remark": RemarkFlow(*home),
+            "add_friend": AddFriendFlow(*home),
+            "accept_friend": AcceptFriendFlow(*home),
+            "publish_moment": PublishFlow(*home),
+            "share_moment": ShareFlow(*home),
+            "delete_moment": DeleteMomentFlow(*home),
+            "forward_moment": ForwardMomentFlow(*home),
+            "like_moment": LikeFlow(*home),
+            "comment_moment": CommentFlow(*home),
             "capture_qr": CaptureQrFlow(),
             "logout": LogoutFlow(),
         }
@@ -96,9 +121,11 @@ class DemoAdapter:
             await hands.chord("Escape")
             await _gone(hands, view.menus[0])
         elif view.dialogs:
-            await hands.activate(view.dialogs[0].id)
-            await hands.chord("Escape", window=view.dialogs[0].id)
-            await _gone(hands, view.dialogs[0])
+            # one that keeps the keyboard to itself has to go before what stands behind it
+            front = min(view.dialogs, key=lambda w: w.title.split(" - ")[0] in titles.PANELS)
+            await hands.activate(front.id)
+            await hands.chord("Escape", window=front.id)
+            await _gone(hands, front)
         elif view.main is not None and view.title is not None and view.title.searching:
             await hands.activate(view.main.id)
             await screen.leave_search(hands, view.main.id)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from PIL import Image
 
+from bridge.apps.demo_names import Names
 from bridge.apps.demo_view import (
     Hits,
     MainTitle,
@@ -16,7 +17,9 @@ from bridge.apps.demo_view import (
     entry_region,
     view_of,
 )
+from bridge.demoapp import titles
 from bridge.errors import BridgeError
+from bridge.flow import RetryLater
 from bridge.hands import Eyes, Hands
 from ui_backends import vision
 from ui_backends.base import Window, WindowId
@@ -35,10 +38,13 @@ async def look(eyes: Eyes) -> View:
     return view_of(await eyes.windows())
 
 
-async def main_window(eyes: Eyes, owner: str | None = None) -> tuple[Window, MainTitle]:
+async def main_window(
+    eyes: Eyes, owner: str | None = None, *, beside: Collection[WindowId] = ()
+) -> tuple[Window, MainTitle]:
     """The main window, fit to send from. APP_NOT_READY, NOT_LOGGED_IN, FOCUS_LOST.
 
     With `owner`, it must be that account's: another may have signed in since this was claimed.
+    The windows `beside` it are the flow's own.
     """
     view = await look(eyes)
     if view.main is None or view.title is None:
@@ -49,13 +55,23 @@ async def main_window(eyes: Eyes, owner: str | None = None) -> tuple[Window, Mai
         raise BridgeError("NOT_LOGGED_IN", "another account is signed in", executed=False)
     if view.title.offline:
         raise BridgeError("APP_NOT_READY", "the app is offline", executed=False)
-    undisturbed(view)
+    undisturbed(view, beside)
     return view.main, view.title
 
 
-def undisturbed(view: View) -> None:
-    """FOCUS_LOST when a dialog or a menu stands in the way."""
+def undisturbed(view: View, beside: Collection[WindowId] = ()) -> None:
+    """FOCUS_LOST when a dialog or a menu stands in the way that is none of those `beside`.
+
+    What the app says itself is told as such: INVALID_STATE, or a throttle.
+    """
     for window in (*view.dialogs, *view.menus):
+        if window.id in beside:
+            continue
+        if window.title == titles.TOO_FREQUENT:
+            raise RetryLater("the app says that this is too frequent", queue=True, counts=False)
+        name, _, why = window.title.partition(" - ")
+        if name == titles.REFUSED:
+            raise BridgeError("INVALID_STATE", f"the app refuses: {why}", executed=False)
         raise BridgeError(
             "FOCUS_LOST", f"the window {window.title!r} opened in between", executed=False
         )
@@ -64,7 +80,7 @@ def undisturbed(view: View) -> None:
 async def require_focus(eyes: Eyes, window: WindowId) -> None:
     """FOCUS_LOST when the keyboard focus is elsewhere."""
     if await eyes.active_window() != window:
-        raise BridgeError("FOCUS_LOST", "the focus left the main window", executed=False)
+        raise BridgeError("FOCUS_LOST", "the focus left the window", executed=False)
 
 
 async def until_title(eyes: Eyes, what: str, pick: Callable[[MainTitle], T | None]) -> T:
@@ -141,13 +157,18 @@ def choose(hits: list[Named], wanted: str) -> int:
     return meant[0]
 
 
-async def open_chat(hands: Hands, main: WindowId, title: MainTitle, wanted: str) -> Named:
+async def open_chat(
+    hands: Hands, main: WindowId, title: MainTitle, wanted: str, names: Names
+) -> Named:
     """Open the chat with exactly this contact and return who it is.
 
-    An open chat is used as it is only when `wanted` is its id: another contact may have its name.
+    An open chat is used as it is when `wanted` is its id, or the name that a search has found to
+    be its alone: another contact may have that name by now, which `names` looks up.
     """
-    if title.chat is not None and not title.searching and title.chat.id == wanted:
-        return title.chat
+    known = await names.recall(wanted)
+    open_now = None if title.searching else title.chat
+    if open_now is not None and (open_now.id == wanted or open_now == known):
+        return open_now
     hits = await search(hands, main, wanted)
     place = choose(hits, wanted)
     for position in range(len(hits) - 1, place, -1):
@@ -156,6 +177,7 @@ async def open_chat(hands: Hands, main: WindowId, title: MainTitle, wanted: str)
     target = hits[place]
     await hands.chord("Return", window=main)
     await until_title(hands, "the chat", lambda now: now.chat == target or None)
+    names.keep(wanted, target)
     return target
 
 

@@ -12,6 +12,7 @@ from PIL import Image
 
 from bridge.apps import demo_screen as screen
 from bridge.apps.base import Found, Verdict
+from bridge.apps.demo_names import Names
 from bridge.apps.demo_view import Named, entry_region
 from bridge.demoapp import journal, titles
 from bridge.errors import BridgeError
@@ -29,8 +30,9 @@ JOURNAL_PATIENCE = 5.0
 class SendTextFlow:
     """The kind `send_text` in the demo app."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, names: Names) -> None:
         self._state_dir = state_dir
+        self._names = names
 
     async def run(self, ctx: FlowContext[SendText]) -> Mapping[str, Json]:
         """Send it. The result is `{"message": its id, "to": the account id, "verified": true}`."""
@@ -39,7 +41,7 @@ class SendTextFlow:
         main, _ = await screen.main_window(hands)
         await hands.activate(main.id)
         _, title = await screen.main_window(hands, ctx.owner)
-        target = await screen.open_chat(hands, main.id, title, ctx.params.to)
+        target = await screen.open_chat(hands, main.id, title, ctx.params.to, self._names)
         blank = await screen.empty_entry(hands, main.id)
         await hands.paste_text(main.id, text)
         draft = await screen.settled_draft(hands, main.id, blank)

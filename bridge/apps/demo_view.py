@@ -33,6 +33,12 @@ class Named:
         """Whether this is exactly its id, remark or name."""
         return wanted in {self.id, self.name, self.remark} - {""}
 
+    @property
+    def label(self) -> str:
+        """The words of the title."""
+        words = f"{self.remark}{SEPARATOR}{self.name}" if self.remark else self.name
+        return f"{words} [{self.id}]"
+
     def to_json(self) -> dict[str, Json]:
         """As a candidate in an AMBIGUOUS_CONTACT error."""
         return {"id": self.id, "name": self.name, "remark": self.remark}
@@ -45,6 +51,23 @@ class Hits:
     position: int
     total: int
     hit: Named | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How the search of a panel stands: `label` is the row at hand of `total` that were found."""
+
+    position: int
+    total: int
+    label: str
+
+
+def parse_rows(word: str, part: str) -> Row | None:
+    """The part of a title that `demoapp.titles.rows_part` wrote; None before anything is found."""
+    if part == f"{word}: no hits":
+        return Row(0, 0, "")
+    found = re.fullmatch(rf"{word} (\d+)/(\d+): (.+)", part)
+    return None if found is None else Row(int(found[1]), int(found[2]), found[3])
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,11 +146,8 @@ class Form(Panel):
         button.configure(command=self._go, background=theme.ACCENT, foreground=theme.PAPER)
         button.configure(relief="flat", borderwidth=0, padx=16, pady=5)
         button.pack(side="bottom", anchor="e", pady=(8, 0))
-        if self._fields:
-            self._fields[0].focus_set()
-        else:
+        if not self._fields:
             button.bind("<Control-Return>", key(self._go))
             button.bind("<Return>", key(self._go))
-            button.focus_set()
-        self.show()
+        self.show(self._fields[0] if self._fields else button)
         return self

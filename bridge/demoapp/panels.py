@@ -66,23 +66,18 @@ class Panel:
         if self.alive:
             self.window.title(titles.panel_title(self._name, *self._about, *self.parts()))
 
-    def show(self) -> None:
-        """Appear, once it is complete."""
+    def show(self, first: tk.Misc) -> None:
+        """Appear, once it is complete, with the focus where it is to be first."""
         self.retitle()
         self.window.deiconify()
-        self.window.focus_force()
+        first.focus_force()
 
     def close(self) -> None:
         """Take it away; idempotent."""
         if self.alive:
             self.window.destroy()
             if self._parent.winfo_exists():
-                self._parent.focus_force()
-
-    def _changed(self, field: str) -> None:
-        """A field holds something else."""
-        self.around.happened(field)
-        self.around.later(self.retitle)
+                (self._parent.focus_lastfor() or self._parent).focus_force()
 
     def _paste(self, insert: Callable[[str], None], moment: str) -> None:
         try:

@@ -68,9 +68,8 @@ class RowsPanel(Panel):
             self._entry.bind(name_of_key, self._on_row(action))
         for name_of_key, (_, command) in commands.items():
             self._entry.bind(name_of_key, key(command))
-        self._entry.focus_set()
         self.refresh()
-        self.show()
+        self.show(self._entry)
 
     def _hits(self) -> list[Line]:
         return [line for line in self._lines() if line.matches(self._query)]

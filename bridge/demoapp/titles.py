@@ -38,6 +38,14 @@ DELETE_MOMENT = "Delete moment"
 FORWARD_MOMENT = "Forward moment"
 COMMENT = "Comment"
 
+PANELS = frozenset(
+    {
+        *(HISTORY, REQUESTS, MOMENTS, REVOKE, FORWARD, SEND_FILE, REMARK, ADD_FRIEND),
+        *(PUBLISH, SHARE, DELETE_MOMENT, FORWARD_MOMENT, COMMENT),
+    }
+)
+"""Windows that can be worked beside others; every other dialog keeps the keyboard to itself."""
+
 
 def main_title(account: str, *, offline: bool, chat: Contact | None, search: str | None) -> str:
     """The main window's title; `search` (from `search_part`) hides the open chat."""

@@ -13,11 +13,12 @@ from typing import Any
 import trio
 from PIL import Image
 
-from bridge.apps.base import AppSettings, Reading, Verdict
+from bridge.apps.base import AppSettings, Found, Reading, Verdict
 from bridge.apps.demo import DemoAdapter
 from bridge.apps.demo_screen import look
 from bridge.apps.demo_view import View
-from bridge.demoapp import faults, journal, phone
+from bridge.demoapp import arrivals, faults, journal, phone
+from bridge.files import Files
 from bridge.flow import AppControl, FlowContext, NoControl, VerifyContext
 from bridge.hands import Eyes, Hands
 from bridge.kinds import CATALOGUE, SendText
@@ -74,6 +75,7 @@ class Demo:
 
     def __post_init__(self) -> None:
         self.adapter = DemoAdapter(AppSettings(self.state_dir, self.env))
+        self.files = Files(self.state_dir, [self.state_dir / "outbox"])
 
     @property
     def hands(self) -> Hands:
@@ -147,24 +149,53 @@ class Demo:
         )  # fmt: skip
         return await self.adapter.flows[kind].run(context)
 
+    async def act(
+        self, kind: str, commit: Commit | None = None, *, owner: str | None = None, **params: Any
+    ) -> Mapping[str, Json]:
+        """Carry out a kind with these params."""
+        context: FlowContext[Any] = FlowContext(
+            "a1", 1, CATALOGUE[kind].params.model_validate(params), self.hands,
+            commit or Commit(), self._save, owner=owner, open_file=self.files.open,
+        )  # fmt: skip
+        await self.files.prepare()
+        return await self.adapter.flows[kind].run(context)
+
+    async def look_for(self, kind: str, commit: Commit, *, app_ended: bool, **params: Any) -> Found:
+        """What the verifier of a kind concludes behind a commit point."""
+        assert commit.mark is not None
+        context: VerifyContext[Any] = VerifyContext(
+            "a1", CATALOGUE[kind].params.model_validate(params), commit.mark, Eyes(self.backend),
+            app_ended, self._load,
+        )  # fmt: skip
+        return (await self.adapter.flows[kind].verify(context)).found
+
+    async def arrive(self, what: str, contact: str, **options: Any) -> Mapping[str, Any]:
+        return await trio.to_thread.run_sync(
+            partial(arrivals.let_arrive, self.state_dir, what, contact, **options)
+        )
+
+    async def _save(self, name: str, picture: Image.Image) -> str:
+        self.pictures[name] = picture
+        return name
+
+    async def _load(self, name: str) -> Image.Image | None:
+        return self.pictures.get(name)
+
     async def send(
         self, to: str, text: str, commit: Commit | None = None, *, owner: str | None = None
     ) -> Mapping[str, Json]:
-        async def save(name: str, picture: Image.Image) -> str:
-            self.pictures[name] = picture
-            return name
-
         params = SendText(to=to, text=text)
-        context = FlowContext("a1", 1, params, self.hands, commit or Commit(), save, owner=owner)
+        context = FlowContext(
+            "a1", 1, params, self.hands, commit or Commit(), self._save, owner=owner
+        )
         return await self.adapter.flows["send_text"].run(context)
 
     async def verify(self, to: str, text: str, commit: Commit, *, app_ended: bool) -> Verdict:
-        async def load(name: str) -> Image.Image | None:
-            return self.pictures.get(name)
-
         assert commit.mark is not None
         params = SendText(to=to, text=text)
-        context = VerifyContext("a1", params, commit.mark, Eyes(self.backend), app_ended, load)
+        context = VerifyContext(
+            "a1", params, commit.mark, Eyes(self.backend), app_ended, self._load
+        )
         return await self.adapter.flows["send_text"].verify(context)
 
     def journal(self) -> list[dict[str, Any]]:
@@ -189,9 +220,9 @@ async def demo_desktop(folder: Path, **env: str) -> AsyncIterator[Demo]:
 
 
 @asynccontextmanager
-async def signed_in(folder: Path) -> AsyncIterator[Demo]:
+async def signed_in(folder: Path, **env: str) -> AsyncIterator[Demo]:
     """The app, started and signed in."""
-    async with demo_desktop(folder) as demo:
+    async with demo_desktop(folder, **env) as demo:
         await demo.launch()
         await demo.state(LoginState.LOGGED_IN)
         yield demo
